@@ -1,0 +1,56 @@
+"""Errors that users meet: each message says what, got, expected, and what to do.
+
+Everything a user can cause is a :class:`ShortcutMinerError`. The command line turns these into one
+message and exit code 2; anything else that escapes is a bug here (exit code 101).
+"""
+
+from collections.abc import Iterable, Sequence
+
+MAX_PROBLEMS_SHOWN = 20
+MAX_EXAMPLES_SHOWN = 5
+
+
+class ShortcutMinerError(Exception):
+    """Base of every error that the user's input, options or machine can cause."""
+
+
+class SourceError(ShortcutMinerError):
+    """A file that can't be read, or holds what its format does not allow."""
+
+
+class SchemaError(ShortcutMinerError):
+    """A table whose columns, types, keys or values break its schema."""
+
+
+class ConfigError(ShortcutMinerError):
+    """An option or a combination of options that has no meaning."""
+
+
+class BackendError(ShortcutMinerError):
+    """A compute backend or an optional library that is not available."""
+
+
+def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN) -> str:
+    """Return the first `limit` values as text, with a count of the rest.
+
+    >>> examples(["a", "b", "c"], limit=2)
+    "'a', 'b' and 1 more"
+    """
+    listed = list(values)
+    shown = ", ".join(repr(value) for value in listed[:limit])
+    rest = len(listed) - limit
+    return f"{shown} and {rest:,} more" if rest > 0 else shown
+
+
+def problem_list(title: str, problems: Sequence[str], limit: int = MAX_PROBLEMS_SHOWN) -> str:
+    """Return `title` followed by one line per problem, the list cut at `limit`.
+
+    >>> print(problem_list("x.json: 2 problems", ["record 1: no id", "record 7: no id"]))
+    x.json: 2 problems
+      - record 1: no id
+      - record 7: no id
+    """
+    lines = [title, *(f"  - {problem}" for problem in problems[:limit])]
+    if len(problems) > limit:
+        lines.append(f"  ... and {len(problems) - limit:,} more")
+    return "\n".join(lines)

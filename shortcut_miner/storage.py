@@ -1,0 +1,216 @@
+"""Writing results so that a reader can trust them: atomic, sorted by the caller, with provenance.
+
+A build writes into a staging folder inside its output folder and moves the finished files to their
+final names in one last step, so that nothing half-written ever carries a final name and a failing run
+leaves earlier results as they were. Every Parquet file says in its metadata where it came from;
+``manifest.json`` says the same for the folder, ``run.json`` what this particular run cost.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from shortcut_miner import __version__
+from shortcut_miner.errors import ConfigError, SourceError
+
+METADATA_KEY = "shortcut_miner"
+MANIFEST = "manifest.json"
+RUN_RECORD = "run.json"
+# Polars' Parquet bytes depend on the thread count unless the row groups are fixed.
+ROW_GROUP_SIZE = 131_072
+_STAGING_PREFIX = ".shortcut-miner-staging-"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class InputRecord:
+    """What was read: the file as bytes, and its content whatever the order of its rows.
+
+    Attributes
+    ----------
+    role : str
+        The option that named the file, such as ``train_questions``.
+    name : str
+        File name without its folder.
+    size : int
+        Bytes on disk.
+    sha256 : str
+        SHA-256 of the file's bytes, as ``sha256sum`` prints it.
+    content_sha256 : str
+        SHA-256 of the table read from it, sorted by key (see :func:`table_sha256`).
+    """
+
+    role: str
+    name: str
+    size: int
+    sha256: str
+    content_sha256: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Provenance:
+    """What a result depends on: version, command, configuration, inputs, and what was dropped."""
+
+    command: str
+    config: Mapping[str, Any]
+    inputs: Sequence[InputRecord]
+    counts: Mapping[str, int]
+    dropped: Mapping[str, int]
+
+    def for_table(self) -> dict[str, Any]:
+        """Return what goes into a Parquet file: everything that row order does not change."""
+        return {
+            "package": "shortcut_miner",
+            "version": __version__,
+            "command": self.command,
+            "config": dict(self.config),
+            "inputs": [
+                {"role": one.role, "name": one.name, "content_sha256": one.content_sha256}
+                for one in self.inputs
+            ],
+            "counts": dict(self.counts),
+            "dropped": dict(self.dropped),
+        }
+
+    def for_manifest(self) -> dict[str, Any]:
+        """Return what goes into ``manifest.json``: the same, with each input file's bytes hashed."""
+        return self.for_table() | {"inputs": [dataclasses.asdict(one) for one in self.inputs]}
+
+
+def file_sha256(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes as hexadecimal digits."""
+    with path.open("rb") as handle:
+        return hashlib.file_digest(handle, "sha256").hexdigest()
+
+
+def table_sha256(frame: pl.DataFrame, key: str | Sequence[str]) -> str:
+    """Return a SHA-256 of a table that depends on its rows but not on their order.
+
+    Rows are sorted by `key` (unique, or the promise does not hold); of each column its name, type,
+    null mask, lengths and values are hashed, so two tables share a digest only if they are equal.
+    """
+    digest = hashlib.sha256()
+    for column in frame.sort(key, maintain_order=True).get_columns():
+        digest.update(f"{column.name}:{column.dtype}:{len(column)};".encode())
+        for part in _column_bytes(column):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _column_bytes(column: pl.Series) -> Iterator[bytes]:
+    yield column.is_null().cast(pl.UInt8).to_numpy().tobytes()
+    if isinstance(column.dtype, pl.List):
+        yield column.list.len().fill_null(0).cast(pl.UInt32).to_numpy().tobytes()
+        yield from _column_bytes(column.filter(column.list.len() > 0).explode())
+    elif column.dtype == pl.String:
+        yield column.str.len_bytes().fill_null(0).cast(pl.UInt32).to_numpy().tobytes()
+        yield column.str.join("").item().encode()
+    else:
+        yield column.fill_null(0).to_numpy().tobytes()
+
+
+def write_parquet(frame: pl.DataFrame, path: Path, provenance: Provenance) -> None:
+    """Write one table with fixed row groups and its provenance under ``shortcut_miner``."""
+    metadata = {METADATA_KEY: json.dumps(provenance.for_table(), sort_keys=True)}
+    frame.write_parquet(path, row_group_size=ROW_GROUP_SIZE, compression="zstd", metadata=metadata)
+
+
+def read_provenance(path: Path) -> dict[str, Any]:
+    """Return the provenance that :func:`write_parquet` stored in a Parquet file; {} if it has none."""
+    stored = pl.read_parquet_metadata(path).get(METADATA_KEY)
+    return json.loads(stored) if stored else {}
+
+
+def write_json(value: object, path: Path) -> None:
+    """Write `value` as readable JSON with sorted keys and a final newline."""
+    path.write_text(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def read_json_file(path: Path) -> Any:
+    """Return the JSON value of one of our own files, or raise SourceError naming it."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SourceError(
+            f"{path}: got {error.strerror or error}, expected a file written by shortcut-miner. "
+            "Give the folder that a build command wrote."
+        ) from error
+    except ValueError as error:
+        raise SourceError(f"{path}: got broken JSON ({error}), expected a file written by shortcut-miner. "
+                          "Run the build again.") from error
+
+
+@contextlib.contextmanager
+def staged_folder(out: Path) -> Iterator[Path]:
+    """Give a hidden folder to write in; on success move its files to `out`, the manifest last.
+
+    Raises
+    ------
+    ConfigError
+        `out` is a file, or can't be created or written.
+    SourceError
+        The disk is full or a file can't be replaced; earlier files in `out` are untouched.
+    """
+    staging = _open_staging(out)
+    try:
+        yield staging
+        _publish(staging, out)
+    except OSError as error:
+        raise SourceError(
+            f"{out}: got {error.strerror or error} while writing, expected room and permission to write. "
+            "Earlier results are unchanged; free some space or choose another --out."
+        ) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+
+
+def _open_staging(out: Path) -> Path:
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"--out {out}: got a file, expected a folder. Choose another name.")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(out)
+        return Path(tempfile.mkdtemp(prefix=f"{_STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-", dir=out))
+    except OSError as error:
+        raise ConfigError(
+            f"--out {out}: got {error.strerror or error}, expected a folder that can be written. "
+            "Choose another folder or fix its permissions."
+        ) from error
+
+
+def _remove_abandoned(out: Path) -> None:
+    """Remove staging folders whose process, on this host, no longer runs (killed, power cut)."""
+    for folder in out.glob(f"{_STAGING_PREFIX}{socket.gethostname()}-*"):
+        pid = folder.name.removeprefix(f"{_STAGING_PREFIX}{socket.gethostname()}-").split("-")[0]
+        if pid.isdigit() and not _is_running(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _publish(staging: Path, out: Path) -> None:
+    """Flush every staged file to disk, then rename them into `out`, the manifest last."""
+    names = sorted(path.name for path in staging.iterdir())
+    names.sort(key=lambda name: name == MANIFEST)
+    for name in names:
+        with (staging / name).open("rb") as handle:
+            os.fsync(handle.fileno())
+    for name in names:
+        (staging / name).replace(out / name)
