@@ -1,0 +1,285 @@
+"""Tables to sparse transactions: each question a set of items (words, objects) and a class (its answer).
+
+Item numbers follow the vocabulary: words first, then objects, each in lexicographic order, so the word
+"dog" and the object "dog" are two items. Class numbers ascend by (answer_count, answer): where two answers
+of one antecedent tie, the smaller number is the rarer answer, which is the field's convention here.
+"""
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shortcut_miner.errors import ConfigError
+from shortcut_miner.text import basic_english
+
+ItemKinds = Literal["words", "objects", "both"]
+AnswerTies = Literal["first", "lexicographic"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The strings behind item and class numbers.
+
+    Attributes
+    ----------
+    words, objects : pl.Series
+        String, unique, ascending. Item i is ``words[i]``, or ``objects[i - len(words)]``.
+    answers : pl.Series
+        String, unique, ascending by (answer_count, answer). Class c is ``answers[c]``.
+    answer_counts : int64[classes]
+        Rows of the training data with that answer.
+    """
+
+    words: pl.Series
+    objects: pl.Series
+    answers: pl.Series
+    answer_counts: npt.NDArray[np.int64]
+
+    @property
+    def item_count(self) -> int:
+        """Number of distinct items."""
+        return len(self.words) + len(self.objects)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Transactions:
+    """Rows of items with one class each, as CSR arrays.
+
+    Attributes
+    ----------
+    offsets : int64[rows + 1]
+        Row r holds ``items[offsets[r]:offsets[r + 1]]``.
+    items : int32[]
+        Item numbers, ascending and unique within a row.
+    classes : int32[rows]
+        Class number of the row's answer; -1 for an answer that is no class.
+    weights : int64[rows]
+        How many original rows the row stands for; positive.
+    vocabulary : Vocabulary
+        The strings behind the numbers.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    items: npt.NDArray[np.int32]
+    classes: npt.NDArray[np.int32]
+    weights: npt.NDArray[np.int64]
+    vocabulary: Vocabulary
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.classes)
+
+    @property
+    def transaction_count(self) -> int:
+        """Number of original rows."""
+        return int(self.weights.sum())
+
+
+def keep_top_answers(
+    questions: pl.DataFrame, top_answers: int = 3000, answer_ties: AnswerTies = "first"
+) -> pl.DataFrame:
+    """Return the rows whose answer is among the `top_answers` most common, in the order given.
+
+    Ties at the cut go to the answer met first (``"first"``, as VQA-CE's code) or to the lexicographically
+    smaller one. Rows without an answer are dropped.
+
+    >>> table = pl.DataFrame({"answer": ["no", "yes", "yes", "2", None]})
+    >>> keep_top_answers(table, 2)["answer"].to_list()
+    ['no', 'yes', 'yes']
+    >>> keep_top_answers(table, 2, "lexicographic")["answer"].to_list()
+    ['yes', 'yes', '2']
+    """
+    tie = "first_row" if answer_ties == "first" else "answer"
+    top = (
+        questions.lazy()
+        .select("answer")
+        .with_row_index("first_row")
+        .drop_nulls("answer")
+        .group_by("answer")
+        .agg(pl.len().alias("count"), pl.col("first_row").min())
+        .sort(["count", tie], descending=[True, False])
+        .head(top_answers)
+        .select("answer")
+    )
+    return questions.lazy().join(top, on="answer", how="semi", maintain_order="left").collect()
+
+
+def encode_training(
+    questions: pl.DataFrame,
+    labels: pl.DataFrame | None = None,
+    *,
+    items: ItemKinds = "both",
+    score_threshold: float = 0.5,
+) -> Transactions:
+    """Return the transactions of training questions, with the vocabulary found in them.
+
+    Parameters
+    ----------
+    questions : pl.DataFrame
+        schemas.Questions; every ``answer`` known and a class (see :func:`keep_top_answers`).
+    labels : pl.DataFrame, optional
+        schemas.Labels. Images without labels give words only.
+    items : {"both", "words", "objects"}
+        Which kinds of items a row has.
+    score_threshold : float
+        Least detection score of a label; labels without a score count as certain.
+
+    Returns
+    -------
+    Transactions
+        One row a question, in the order given.
+    """
+    words = _word_items(questions) if items != "objects" else None
+    objects = _object_items(questions, labels, score_threshold) if items != "words" else None
+    answers = (
+        questions.lazy().group_by("answer").agg(pl.len().alias("count")).sort("count", "answer").collect()
+    )
+    vocabulary = Vocabulary(
+        words=_distinct(words),
+        objects=_distinct(objects),
+        answers=answers["answer"],
+        answer_counts=answers["count"].cast(pl.Int64).to_numpy(),
+    )
+    return _encode(questions, words, objects, vocabulary)
+
+
+def encode_rows(
+    questions: pl.DataFrame,
+    labels: pl.DataFrame | None,
+    vocabulary: Vocabulary,
+    *,
+    score_threshold: float = 0.5,
+) -> Transactions:
+    """Return the transactions of other questions in the numbers of a known vocabulary.
+
+    Items that the vocabulary lacks are left out; answers that it lacks get class -1. See
+    :func:`encode_training` for the parameters.
+    """
+    words = _word_items(questions) if len(vocabulary.words) else None
+    objects = _object_items(questions, labels, score_threshold) if len(vocabulary.objects) else None
+    return _encode(questions, words, objects, vocabulary)
+
+
+def encode_lists(
+    transactions: Iterable[Iterable[str]], answers: Sequence[str], weights: Sequence[int] | None = None
+) -> Transactions:
+    """Return transactions from plain Python lists; every item counts as a word.
+
+    >>> rows = encode_lists([["what", "sport"], ["sport", "what", "what"]], ["tennis", "golf"])
+    >>> rows.vocabulary.words.to_list(), rows.offsets.tolist(), rows.items.tolist()
+    (['sport', 'what'], [0, 2, 4], [0, 1, 0, 1])
+    """
+    questions = pl.DataFrame({"answer": pl.Series(answers, dtype=pl.String)})
+    rows = pl.DataFrame({"item": pl.Series([list(row) for row in transactions], dtype=pl.List(pl.String))})
+    if len(rows) != len(questions):
+        raise ConfigError(
+            f"transactions: got {len(rows):,} rows and {len(questions):,} answers, expected one answer a row. "
+            "Pass lists of equal length."
+        )
+    words = rows.with_row_index("row").explode("item", empty_as_null=False).drop_nulls("item")
+    counts = _checked_weights(weights, len(questions))
+    answer_counts = (
+        questions.with_columns(weight=counts).group_by("answer").agg(pl.col("weight").sum()).sort("weight", "answer")
+    )
+    vocabulary = Vocabulary(
+        words=_distinct(words),
+        objects=_distinct(None),
+        answers=answer_counts["answer"],
+        answer_counts=answer_counts["weight"].to_numpy(),
+    )
+    return dataclasses.replace(_encode(questions, words, None, vocabulary), weights=counts)
+
+
+def accepted_classes(
+    questions: pl.DataFrame, vocabulary: Vocabulary
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
+    """Return all annotators' answers as CSR (offsets int64[rows + 1], classes int32[], -1 = no class).
+
+    A question without annotators' answers accepts its ``answer``. Answers are compared as given.
+    """
+    answers = questions.select(
+        pl.coalesce("answers", pl.concat_list("answer").list.drop_nulls()).list.unique().alias("answers")
+    ).to_series()
+    offsets = np.zeros(len(questions) + 1, np.int64)
+    np.cumsum(answers.list.len().fill_null(0).to_numpy(), out=offsets[1:])
+    flat = answers.filter(answers.list.len() > 0).explode()
+    return offsets, numbers_of(flat, vocabulary.answers)
+
+
+def _checked_weights(weights: Sequence[int] | None, rows: int) -> npt.NDArray[np.int64]:
+    counts = np.ones(rows, np.int64) if weights is None else np.asarray(weights, np.int64)
+    if counts.shape != (rows,) or (rows and counts.min() < 1):
+        raise ConfigError(
+            f"weights: got shape {counts.shape} with least value {counts.min() if counts.size else 'none'}, "
+            f"expected {rows:,} integers of 1 or more. Pass one weight a row."
+        )
+    return counts
+
+
+def _word_items(questions: pl.DataFrame) -> pl.DataFrame:
+    """Return (row UInt32, item String): the tokens of each question, with repeats."""
+    return (
+        questions.lazy()
+        .select(item=basic_english(pl.col("question")))
+        .with_row_index("row")
+        .explode("item", empty_as_null=False)
+        .drop_nulls("item")
+        .collect()
+    )
+
+
+def _object_items(questions: pl.DataFrame, labels: pl.DataFrame | None, score_threshold: float) -> pl.DataFrame:
+    """Return (row UInt32, item String): labels over the threshold of each question's image."""
+    if labels is None:
+        raise ConfigError(
+            "items: got objects without detections, expected labels for the images. "
+            "Give --detections, or use --items words."
+        )
+    certain = (
+        labels.lazy()
+        .filter(pl.col("label").is_not_null() & (pl.col("score").fill_null(1.0) >= score_threshold))
+        .select("image_id", item="label")
+        .unique()
+    )
+    rows = questions.lazy().select("image_id").with_row_index("row")
+    return rows.join(certain, on="image_id", how="inner").select("row", "item").collect()
+
+
+def _distinct(pairs: pl.DataFrame | None) -> pl.Series:
+    if pairs is None:
+        return pl.Series("item", [], dtype=pl.String)
+    return pairs["item"].unique().sort()
+
+
+def numbers_of(strings: pl.Series, vocabulary: pl.Series) -> npt.NDArray[np.int32]:
+    """Return the position of each string in `vocabulary` (unique), -1 where it is missing."""
+    positions = strings.cast(pl.Enum(vocabulary), strict=False).to_physical()
+    return positions.cast(pl.Int32).fill_null(-1).to_numpy()
+
+
+def _encode(
+    questions: pl.DataFrame, words: pl.DataFrame | None, objects: pl.DataFrame | None, vocabulary: Vocabulary
+) -> Transactions:
+    """Return CSR rows from (row, item) pairs: numbered, sorted, without repeats."""
+    keys = [np.empty(0, np.int64)]
+    for pairs, names, first in ((words, vocabulary.words, 0), (objects, vocabulary.objects, len(vocabulary.words))):
+        if pairs is not None and len(names):
+            number = numbers_of(pairs["item"], names)
+            row = pairs["row"].to_numpy().astype(np.int64)
+            keys.append((row * vocabulary.item_count + number + first)[number >= 0])
+    key = np.sort(np.concatenate(keys))
+    key = key[np.concatenate(([True], key[1:] != key[:-1]))[: len(key)]]
+    row, item = np.divmod(key, max(vocabulary.item_count, 1))
+    offsets = np.zeros(len(questions) + 1, np.int64)
+    np.cumsum(np.bincount(row, minlength=len(questions)), out=offsets[1:])
+    return Transactions(
+        offsets=offsets,
+        items=item.astype(np.int32),
+        classes=numbers_of(questions["answer"], vocabulary.answers),
+        weights=np.ones(len(questions), np.int64),
+        vocabulary=vocabulary,
+    )

@@ -1,0 +1,126 @@
+"""From antecedents to rules: the confidence threshold and the superset filters.
+
+One answer per antecedent, the most frequent, is already part of the search. ``immediate`` compares a rule
+with the best rules of the subsets one item smaller, ``all`` with those of every proper subset; a subset
+blocks when it has the same answer with at least the same confidence, whether it survives itself or not.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shortcut_miner.mining.kernels_numba import filter as kernels
+from shortcut_miner.mining.miner import Antecedents
+from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.mining.threads import blocks, thread_count
+
+SupersetFilter = Literal["immediate", "all", "none"]
+Mask = npt.NDArray[np.bool_]
+
+_PARENTS_A_BLOCK = 1 << 16
+
+
+def is_confident(
+    rule_count: npt.NDArray[np.int64], antecedent_count: npt.NDArray[np.int64], min_confidence: float
+) -> Mask:
+    """Return rule_count / antecedent_count >= min_confidence, exactly.
+
+    The threshold is the decimal number as written (0.3 is 3/10). Floats decide wherever they can't be
+    wrong; the few pairs on the edge are compared as fractions.
+
+    >>> is_confident(np.array([3, 2]), np.array([10, 7]), 0.3).tolist()
+    [True, False]
+    """
+    threshold = min_confidence * antecedent_count
+    confident = rule_count >= threshold
+    exact = Fraction(repr(min_confidence))
+    for k in np.flatnonzero(np.abs(rule_count - threshold) <= 1e-9 * np.maximum(antecedent_count, 1)):
+        confident[k] = int(rule_count[k]) >= exact * int(antecedent_count[k])
+    return confident
+
+
+def dropped_by_subset(
+    antecedents: Antecedents, superset_filter: SupersetFilter, empty_rule: bool, threads: int | None = None
+) -> list[Mask]:
+    """Return, per length from 0 on, which antecedents a subset blocks.
+
+    Parameters
+    ----------
+    antecedents : Antecedents
+        What was mined.
+    superset_filter : {"immediate", "all", "none"}
+        Which subsets can block.
+    empty_rule : bool
+        Whether the empty antecedent is a rule, and so can block.
+    threads : int, optional
+        Default: see :func:`shortcut_miner.mining.threads.thread_count`.
+    """
+    levels = list(antecedents.levels)
+    dropped = [np.zeros(len(level.items), np.bool_) for level in levels]
+    if not empty_rule:
+        levels[0] = levels[0]._replace(best_class=np.array([-1], np.int32))
+    if superset_filter == "none":
+        return dropped
+    with ThreadPoolExecutor(threads or thread_count()) as pool:
+        if superset_filter == "immediate":
+            _drop_immediate(levels, dropped, pool)
+        else:
+            _drop_any(antecedents, levels, dropped, pool)
+    return dropped
+
+
+def _drop_immediate(levels: list[kernels.Level], dropped: list[Mask], pool: ThreadPoolExecutor) -> None:
+    no_level = kernels.Level(*(np.empty(0, field.dtype) for field in levels[0]))
+    links = np.empty((1, 0), np.int64)
+    for size in range(1, len(levels)):
+        below, level = levels[size - 1], levels[size]
+        two_below = levels[size - 2] if size > 1 else no_level
+        next_links = np.empty((len(level.items) if size + 1 < len(levels) else 0, size), np.int64)
+
+        def drop_block(block: tuple[int, int], two_below=two_below, below=below, level=level, links=links, next_links=next_links, mask=dropped[size]) -> None:  # noqa: E501
+            kernels.drop_immediate(*block, two_below, below, level, links, next_links, mask)
+
+        list(pool.map(drop_block, blocks(len(below.items), _PARENTS_A_BLOCK)))
+        links = next_links
+
+
+def _drop_any(
+    antecedents: Antecedents, levels: list[kernels.Level], dropped: list[Mask], pool: ThreadPoolExecutor
+) -> None:
+    for size in range(1, len(levels)):
+        paths = antecedents.paths(size, np.arange(len(levels[size].items), dtype=np.int64))
+        chosen = tuple(levels[: size + 1])
+        tasks = [
+            pool.submit(kernels.drop_any, first, stop, chosen, paths, dropped[size])
+            for first, stop in blocks(len(paths), _PARENTS_A_BLOCK)
+        ]
+        for task in tasks:
+            task.result()
+
+
+def select_rules(
+    antecedents: Antecedents, dropped: list[Mask], min_confidence: float, empty_rule: bool
+) -> tuple[RuleArrays, Mask]:
+    """Return the confident rules in vocabulary numbers, and which of them the superset filter drops."""
+    width = len(antecedents.levels) - 1
+    parts: list[RuleArrays] = []
+    masks: list[Mask] = []
+    for size, (level, mask) in enumerate(zip(antecedents.levels, dropped, strict=True)):
+        if size == 0 and not (empty_rule and level.best_class[0] >= 0):
+            continue
+        which = np.flatnonzero(is_confident(level.rule_count, level.antecedent_count, min_confidence))
+        items = np.full((len(which), width), np.iinfo(np.int32).max, np.int32)
+        items[:, :size] = antecedents.item_names[antecedents.paths(size, which)]
+        items.sort(axis=1)
+        items[:, size:] = -1
+        parts.append(
+            RuleArrays(items, level.best_class[which], level.antecedent_count[which], level.rule_count[which])
+        )
+        masks.append(mask[which])
+    rules = RuleArrays(
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in RuleArrays.__slots__)
+    )
+    return rules, np.concatenate(masks)

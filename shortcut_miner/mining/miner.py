@@ -1,0 +1,303 @@
+"""Mining: every antecedent of 1..max_antecedent items whose best answer reaches min_count rows.
+
+The search itself is in ``kernels_numba/mine.py``. Here rows are put in class order, items in the order of
+rising frequency, the first items are cut into chunks for the threads, and what the chunks found is laid
+out as one sorted array per antecedent length.
+"""
+
+import dataclasses
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import numpy.typing as npt
+
+from shortcut_miner.encoding import Transactions
+from shortcut_miner.errors import ConfigError
+from shortcut_miner.mining.kernels_numba import filter as filter_kernels
+from shortcut_miner.mining.kernels_numba import mine as mine_kernels
+from shortcut_miner.mining.threads import thread_count
+
+# Fixed, so that a search cut short by max_rules ends at the same place on every machine.
+_CHUNKS = 256
+_FIRST_BUFFER = 1 << 19
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MiningConfig:
+    """What to mine.
+
+    Attributes
+    ----------
+    min_count : int
+        Least rows with antecedent and answer together (``rule_count``).
+    max_antecedent : int
+        Most items of an antecedent, 1 to 8. VQA-CE's ``max_length`` 5 counts the answer, so is 4 here.
+    max_rules : int
+        Most antecedents to keep; more end the search early and leave a result marked incomplete.
+    """
+
+    min_count: int = 8
+    max_antecedent: int = 4
+    max_rules: int = 50_000_000
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values without a meaning."""
+        for name, low, high in (("min_count", 1, None), ("max_antecedent", 1, 8), ("max_rules", 1, None)):
+            value = getattr(self, name)
+            if value < low or (high is not None and value > high):
+                span = f"from {low} to {high}" if high else f"of {low} or more"
+                raise ConfigError(f"{name}: got {value}, expected a whole number {span}. Change --{name.replace('_', '-')}.")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Antecedents:
+    """All antecedents found, as a trie: ``levels[k]`` holds those with k items, sorted.
+
+    Attributes
+    ----------
+    levels : tuple of Level
+        ``levels[0]`` is the empty antecedent with the most common answer.
+    item_names : int32[]
+        Vocabulary item behind each of the miner's item numbers (rising frequency).
+    is_complete : bool
+        False if ``max_rules`` ended the search; what is there is exact all the same.
+    """
+
+    levels: tuple[filter_kernels.Level, ...]
+    item_names: npt.NDArray[np.int32]
+    is_complete: bool
+
+    @property
+    def count(self) -> int:
+        """Number of antecedents, the empty one left out."""
+        return sum(len(level.items) for level in self.levels[1:])
+
+    def paths(self, size: int, which: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Return int32[len(which), size]: the items of antecedents of one length, in the miner's numbers."""
+        paths = np.empty((len(which), size), np.int32)
+        node = which
+        for depth in range(size, 0, -1):
+            paths[:, depth - 1] = self.levels[depth].items[node]
+            node = np.searchsorted(self.levels[depth - 1].starts, node, side="right") - 1
+        return paths
+
+
+def mine_antecedents(
+    transactions: Transactions, config: MiningConfig, threads: int | None = None
+) -> Antecedents:
+    """Return every antecedent that has some answer in ``config.min_count`` rows, with its best answer.
+
+    The best answer is the most frequent one; ties go to the rarer answer overall, then to the
+    lexicographically smaller one. Counts are exact, and equal for every number of threads.
+    """
+    job = _prepare(transactions, config.min_count)
+    item_count = len(job.item_names)
+    root = _root_level(transactions, item_count)
+    chunks, is_complete = _search(job, config, threads or thread_count())
+    levels = [root, job.first_level]
+    parent_count = item_count
+    for length in range(2, config.max_antecedent + 1):
+        items, best_class, antecedent_count, rule_count, parents = _joined(chunks, length)
+        levels[-1] = levels[-1]._replace(starts=filter_kernels.child_starts(parents, parent_count))
+        parent_count = len(items)
+        levels.append(filter_kernels.Level(items, best_class, antecedent_count, rule_count, _no_children(parent_count)))
+    return Antecedents(tuple(levels), job.item_names, is_complete)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Job:
+    """The rows in class order and the miner's item numbers, with the occurrences of every item."""
+
+    rows: mine_kernels.Rows
+    offsets: npt.NDArray[np.int64]
+    starts: npt.NDArray[np.int64]
+    occurrences: mine_kernels.Occurrences
+    item_names: npt.NDArray[np.int32]
+    first_level: filter_kernels.Level
+
+
+def _prepare(transactions: Transactions, min_count: int) -> _Job:
+    known = np.flatnonzero(transactions.classes >= 0)
+    order = known[np.argsort(transactions.classes[known], kind="stable")]
+    classes, weights = transactions.classes[order], transactions.weights[order]
+    item_count = transactions.vocabulary.item_count
+    same = np.arange(item_count, dtype=np.int32)
+    offsets, items = mine_kernels.project_rows(transactions.offsets, transactions.items, order, same)
+    total, best, best_class = mine_kernels.count_items(offsets, items, classes, weights, item_count)
+    names = np.flatnonzero(best >= min_count).astype(np.int32)
+    names = names[np.argsort(total[names], kind="stable")]
+    number = np.full(item_count, -1, np.int32)
+    number[names] = np.arange(len(names), dtype=np.int32)
+    offsets, items = mine_kernels.project_rows(transactions.offsets, transactions.items, order, number)
+    starts, occurrence_rows, after = mine_kernels.deliver(offsets, items, len(names))
+    first_level = filter_kernels.Level(
+        np.arange(len(names), dtype=np.int32), best_class[names], total[names], best[names], _no_children(len(names))
+    )
+    return _Job(
+        rows=mine_kernels.Rows(items, offsets[:-1], offsets[1:], classes, weights),
+        offsets=offsets,
+        starts=starts,
+        occurrences=mine_kernels.Occurrences(occurrence_rows, after),
+        item_names=names,
+        first_level=first_level,
+    )
+
+
+def _no_children(count: int) -> npt.NDArray[np.int64]:
+    return np.zeros(count + 1, np.int64)
+
+
+def _root_level(transactions: Transactions, item_count: int) -> filter_kernels.Level:
+    """Return the empty antecedent: all rows, and the most common answer (the rarer class number on ties)."""
+    known = transactions.classes >= 0
+    counts = np.bincount(
+        transactions.classes[known],
+        weights=transactions.weights[known],
+        minlength=len(transactions.vocabulary.answers) or 1,
+    ).astype(np.int64)
+    best = int(counts.argmax())
+    return filter_kernels.Level(
+        items=np.array([-1], np.int32),
+        best_class=np.array([best if counts[best] else -1], np.int32),
+        antecedent_count=np.array([counts.sum()], np.int64),
+        rule_count=np.array([counts[best]], np.int64),
+        starts=np.array([0, item_count], np.int64),
+    )
+
+
+def _search(job: _Job, config: MiningConfig, threads: int) -> tuple[list[list[mine_kernels.Found]], bool]:
+    """Run the search chunk by chunk; return what each chunk found, and whether that is all there is."""
+    item_count = len(job.item_names)
+    if config.max_antecedent < 2 or item_count < 2:
+        return [], True
+    work = mine_kernels.suffix_work(job.starts, job.occurrences.rows, job.occurrences.after, job.offsets)
+    cost = np.cumsum(work + 1)
+    cuts = np.searchsorted(cost, cost[-1] * np.arange(1, _CHUNKS) / _CHUNKS, side="right")
+    cuts = np.unique(np.concatenate(([0], cuts, [item_count])))
+    local = threading.local()
+    budget = config.max_rules - item_count
+
+    def search_chunk(number: int) -> list[mine_kernels.Found] | None:
+        if not hasattr(local, "space"):
+            local.space = _space(job, int(work.max()), config.max_antecedent)
+        parts, local.space = _search_chunk(
+            job, config, local.space, int(cuts[number]), int(cuts[number + 1]), budget
+        )
+        return parts
+
+    found: list[list[mine_kernels.Found]] = []
+    with ThreadPoolExecutor(threads) as pool:
+        for parts in pool.map(search_chunk, range(len(cuts) - 1)):
+            budget -= sum(len(part.item) for part in parts) if parts is not None else budget + 1
+            if budget < 0:
+                pool.shutdown(cancel_futures=True)
+                return found, False
+            found.append(parts or [])
+    return found, True
+
+
+def _space(job: _Job, most_work: int, max_antecedent: int) -> mine_kernels.Space:
+    """Return one thread's working memory, large enough for the largest first item."""
+    depth = max_antecedent - 1
+    items = len(job.item_names)
+    rows = int(np.diff(job.starts).max())
+    cells = mine_kernels.PAIR_LIMIT**2
+    return mine_kernels.Space(
+        rows=mine_kernels.Rows(
+            items=np.empty(most_work * depth, np.int32),
+            starts=np.empty(rows * depth + 1, np.int64),
+            ends=np.empty(rows * depth + 1, np.int64),
+            classes=np.empty(rows * depth + 1, np.int32),
+            weights=np.empty(rows * depth + 1, np.int64),
+        ),
+        occurrences=mine_kernels.Occurrences(
+            rows=np.empty(most_work * depth, np.int32), after=np.empty(most_work * depth, np.int64)
+        ),
+        scratch=mine_kernels.Scratch(
+            run=np.zeros(items, np.int64),
+            best=np.zeros(items, np.int64),
+            best_class=np.empty(items, np.int32),
+            total=np.zeros(items, np.int64),
+            touched=np.empty(2 * items, np.int32),
+            new_name=np.full(items, -1, np.int32),
+            run_ends=np.empty(rows + 1, np.int64),
+            run_classes=np.empty(rows + 1, np.int32),
+            pair_run=np.zeros(cells, np.int64),
+            pair_best=np.zeros(cells, np.int64),
+            pair_class=np.empty(cells, np.int32),
+            pair_total=np.zeros(cells, np.int64),
+            pair_touched=np.empty(cells, np.int32),
+        ),
+        stack=mine_kernels.Stack(
+            *(np.zeros(max_antecedent + 1, np.int64) for _ in range(6)),
+            names=np.empty((max_antecedent + 1, items), np.int32),
+            starts=np.empty((max_antecedent + 1, items + 1), np.int64),
+        ),
+        found=_empty_found(_FIRST_BUFFER, max_antecedent),
+    )
+
+
+def _empty_found(room: int, max_antecedent: int) -> mine_kernels.Found:
+    return mine_kernels.Found(
+        length=np.empty(room, np.int8),
+        parent=np.empty(room, np.int64),
+        item=np.empty(room, np.int32),
+        best_class=np.empty(room, np.int32),
+        antecedent_count=np.empty(room, np.int64),
+        rule_count=np.empty(room, np.int64),
+        size=np.zeros(max_antecedent + 2, np.int64),
+    )
+
+
+def _search_chunk(
+    job: _Job, config: MiningConfig, space: mine_kernels.Space, first: int, stop: int, budget: int
+) -> tuple[list[mine_kernels.Found] | None, mine_kernels.Space]:
+    """Search below the first items first..stop-1.
+
+    Returns what was found (None if it is more than the budget), and the working memory: its output
+    buffer grows when a single first item needs more.
+    """
+    limits = (config.min_count, config.max_antecedent)
+    parts: list[mine_kernels.Found] = []
+    found = space.found
+    found.size[:] = 0
+    while first < stop:
+        reached = mine_kernels.mine_first_items(
+            first, stop, job.starts, job.occurrences, job.rows, limits, space
+        )
+        used = int(found.size[0])
+        if used:
+            parts.append(mine_kernels.Found(*(field[:used].copy() for field in found[:-1]), size=found.size))
+            budget -= used
+        if budget < 0:
+            return None, space
+        if reached == first:
+            larger = _empty_found(2 * len(found.item), config.max_antecedent)
+            found = larger._replace(size=found.size)
+            space = space._replace(found=found)
+        found.size[0] = 0
+        first = reached
+    return parts, space
+
+
+def _joined(chunks: list[list[mine_kernels.Found]], length: int) -> tuple[npt.NDArray[np.generic], ...]:
+    """Return (items, best_class, antecedent_count, rule_count, parents) of one length over all chunks.
+
+    Parents count from the chunk's first antecedent of the length below, except for length 2, whose
+    parents are items.
+    """
+    columns: list[list[npt.NDArray[np.generic]]] = [[], [], [], [], []]
+    before = 0
+    for parts in chunks:
+        shift = before if length > 2 else 0
+        for part in parts:
+            here = part.length == length
+            before += int((part.length == length - 1).sum()) if length > 2 else 0
+            fields = (part.item, part.best_class, part.antecedent_count, part.rule_count, part.parent + shift)
+            for column, field in zip(columns, fields, strict=True):
+                column.append(field[here])
+    types = (np.int32, np.int32, np.int64, np.int64, np.int64)
+    return tuple(
+        np.concatenate([np.empty(0, dtype), *column]) for column, dtype in zip(columns, types, strict=True)
+    )

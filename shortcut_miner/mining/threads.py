@@ -1,0 +1,34 @@
+"""How many threads the kernels use, and how work is cut for them."""
+
+import os
+from collections.abc import Iterator
+
+from shortcut_miner.errors import ConfigError
+
+
+def thread_count() -> int:
+    """Return the threads to use: ``NUMBA_NUM_THREADS`` if set, else the processors this process may use.
+
+    Raises
+    ------
+    ConfigError
+        The variable is not a whole number of 1 or more.
+    """
+    wanted = os.environ.get("NUMBA_NUM_THREADS")
+    if wanted is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not wanted.isdigit() or int(wanted) < 1:
+        raise ConfigError(
+            f"NUMBA_NUM_THREADS: got {wanted!r}, expected a whole number of 1 or more. Correct or unset it."
+        )
+    return int(wanted)
+
+
+def blocks(count: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yield (first, stop) of consecutive blocks of at most `size` that cover 0..count-1.
+
+    >>> list(blocks(5, 2))
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    for first in range(0, count, size):
+        yield first, min(first + size, count)

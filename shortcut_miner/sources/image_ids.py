@@ -1,0 +1,69 @@
+"""One id per image, however a file writes it, and what a join of two files loses."""
+
+import polars as pl
+
+from shortcut_miner.errors import SourceError, examples
+
+# COCO file names: a prefix with the year, or twelve digits with leading zeros (which no integer has).
+_COCO = r"^(?:.*/)?(?:COCO_[A-Za-z]+\d{4}_(\d{12})|(0\d{11}))(?:\.[A-Za-z]{3,4})?$"
+_SHORTEST = 12
+MAX_LOST_SHARE = 0.01
+
+
+def canonical_image_ids(ids: pl.Series) -> tuple[pl.Series, tuple[str, ...]]:
+    """Return image ids with COCO's file names shortened to COCO's numbers, and notes on it.
+
+    "COCO_val2014_000000000042.jpg", "000000000042.jpg" and "42" become "42". Other ids stay as they are,
+    so that leading zeros of other datasets (GQA) survive.
+
+    >>> ids, notes = canonical_image_ids(pl.Series(["COCO_val2014_000000000042.jpg", "7", "0012"]))
+    >>> ids.to_list(), notes
+    (['42', '7', '0012'], ('COCO image names shortened to their numbers: 1 of 3 images',))
+    """
+    if not (ids.str.len_bytes() >= _SHORTEST).any():
+        return ids, ()
+    distinct = ids.drop_nulls().unique(maintain_order=True)
+    shortened = distinct.to_frame("given").with_columns(
+        digits=pl.coalesce(pl.col("given").str.extract(_COCO, 1), pl.col("given").str.extract(_COCO, 2))
+    )
+    changed = shortened.drop_nulls("digits").with_columns(
+        short=pl.col("digits").str.strip_chars_start("0").replace("", "0")
+    )
+    if changed.is_empty():
+        return ids, ()
+    replaced = ids.replace(changed["given"], changed["short"])
+    return replaced, (
+        f"COCO image names shortened to their numbers: {len(changed):,} of {len(distinct):,} images",
+    )
+
+
+def check_image_join(
+    left_ids: pl.Series, right_ids: pl.Series, *, left: str = "questions", right: str = "detections"
+) -> str | None:
+    """Return a warning when more than 1% of the left rows find no image on the right, else None.
+
+    Raises
+    ------
+    SourceError
+        No row finds its image: the two files write image ids differently or belong to other datasets.
+    """
+    if left_ids.is_empty():
+        return None
+    is_lost = ~left_ids.is_in(right_ids.unique().implode())
+    lost = int(is_lost.sum())
+    if lost == len(left_ids):
+        raise SourceError(
+            f"{left} and {right}: got no image in common ({left} have {_some(left_ids)}; "
+            f"{right} have {_some(right_ids)}), expected the same image ids. "
+            "Check that both files belong to the same dataset."
+        )
+    if lost <= MAX_LOST_SHARE * len(left_ids):
+        return None
+    return (
+        f"{lost:,} of {len(left_ids):,} {left} ({lost / len(left_ids):.1%}) have an image that {right} "
+        f"lack: {_some(left_ids.filter(is_lost))}"
+    )
+
+
+def _some(ids: pl.Series) -> str:
+    return examples(ids.unique(maintain_order=True), limit=3) or "none"
