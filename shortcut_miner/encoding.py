@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import pyarrow as pa
 
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.text import basic_english
@@ -144,7 +145,7 @@ def encode_training(
         answers=answers["answer"],
         answer_counts=answers["count"].cast(pl.Int64).to_numpy(),
     )
-    return _encode(questions, words, objects, vocabulary)
+    return _encode(questions["answer"], words, objects, vocabulary)
 
 
 def encode_rows(
@@ -161,7 +162,30 @@ def encode_rows(
     """
     words = _word_items(questions) if len(vocabulary.words) else None
     objects = _object_items(questions, labels, score_threshold) if len(vocabulary.objects) else None
-    return _encode(questions, words, objects, vocabulary)
+    return _encode(questions["answer"], words, objects, vocabulary)
+
+
+def encode_item_lists(rows: pl.DataFrame, vocabulary: Vocabulary) -> Transactions:
+    """Return the transactions of rows whose items are listed already, in a known vocabulary.
+
+    Parameters
+    ----------
+    rows : pl.DataFrame
+        words, objects List[String] (null = none), answer String.
+    vocabulary : Vocabulary
+        Items that it lacks are left out; answers that it lacks get class -1.
+    """
+    return _encode(rows["answer"], _listed_items(rows["words"]), _listed_items(rows["objects"]), vocabulary)
+
+
+def with_item_lists(questions: pl.DataFrame, rows: Transactions) -> pl.DataFrame:
+    """Return `questions` with the columns words and objects: the items of each row, ascending."""
+    first_object = len(rows.vocabulary.words)
+    is_object = rows.items >= first_object
+    ends = np.concatenate(([0], np.cumsum(is_object)))[rows.offsets]
+    words = string_lists(rows.offsets - ends, rows.items[~is_object], rows.vocabulary.words)
+    objects = string_lists(ends, rows.items[is_object] - first_object, rows.vocabulary.objects)
+    return questions.with_columns(words=words, objects=objects)
 
 
 def encode_lists(
@@ -174,13 +198,13 @@ def encode_lists(
     (['sport', 'what'], [0, 2, 4], [0, 1, 0, 1])
     """
     questions = pl.DataFrame({"answer": pl.Series(answers, dtype=pl.String)})
-    rows = pl.DataFrame({"item": pl.Series([list(row) for row in transactions], dtype=pl.List(pl.String))})
-    if len(rows) != len(questions):
+    items = pl.Series([list(row) for row in transactions], dtype=pl.List(pl.String))
+    if len(items) != len(questions):
         raise ConfigError(
-            f"transactions: got {len(rows):,} rows and {len(questions):,} answers, expected one answer a row. "
+            f"transactions: got {len(items):,} rows and {len(questions):,} answers, expected one answer a row. "
             "Pass lists of equal length."
         )
-    words = rows.with_row_index("row").explode("item", empty_as_null=False).drop_nulls("item")
+    words = _listed_items(items)
     counts = _checked_weights(weights, len(questions))
     answer_counts = (
         questions.with_columns(weight=counts).group_by("answer").agg(pl.col("weight").sum()).sort("weight", "answer")
@@ -191,7 +215,7 @@ def encode_lists(
         answers=answer_counts["answer"],
         answer_counts=answer_counts["weight"].to_numpy(),
     )
-    return dataclasses.replace(_encode(questions, words, None, vocabulary), weights=counts)
+    return dataclasses.replace(_encode(questions["answer"], words, None, vocabulary), weights=counts)
 
 
 def accepted_classes(
@@ -249,6 +273,12 @@ def _object_items(questions: pl.DataFrame, labels: pl.DataFrame | None, score_th
     return rows.join(certain, on="image_id", how="inner").select("row", "item").collect()
 
 
+def _listed_items(lists: pl.Series) -> pl.DataFrame:
+    """Return (row UInt32, item String) from a column of lists."""
+    listed = lists.rename("item").to_frame().with_row_index("row")
+    return listed.explode("item", empty_as_null=False).drop_nulls("item")
+
+
 def _distinct(pairs: pl.DataFrame | None) -> pl.Series:
     if pairs is None:
         return pl.Series("item", [], dtype=pl.String)
@@ -261,25 +291,32 @@ def numbers_of(strings: pl.Series, vocabulary: pl.Series) -> npt.NDArray[np.int3
     return positions.cast(pl.Int32).fill_null(-1).to_numpy()
 
 
+def string_lists(offsets: npt.NDArray[np.int64], numbers: npt.NDArray[np.int32], names: pl.Series) -> pl.Series:
+    """Return List[String]: row r holds ``names[numbers[offsets[r]:offsets[r + 1]]]``."""
+    flat = names.gather(pl.Series(numbers.astype(np.uint32))).to_arrow()
+    return pl.Series(pl.from_arrow(pa.LargeListArray.from_arrays(pa.array(offsets), flat)))
+
+
 def _encode(
-    questions: pl.DataFrame, words: pl.DataFrame | None, objects: pl.DataFrame | None, vocabulary: Vocabulary
+    answers: pl.Series, words: pl.DataFrame | None, objects: pl.DataFrame | None, vocabulary: Vocabulary
 ) -> Transactions:
     """Return CSR rows from (row, item) pairs: numbered, sorted, without repeats."""
+    rows, item_count = len(answers), vocabulary.item_count
     keys = [np.empty(0, np.int64)]
     for pairs, names, first in ((words, vocabulary.words, 0), (objects, vocabulary.objects, len(vocabulary.words))):
         if pairs is not None and len(names):
             number = numbers_of(pairs["item"], names)
             row = pairs["row"].to_numpy().astype(np.int64)
-            keys.append((row * vocabulary.item_count + number + first)[number >= 0])
+            keys.append((row * item_count + number + first)[number >= 0])
     key = np.sort(np.concatenate(keys))
     key = key[np.concatenate(([True], key[1:] != key[:-1]))[: len(key)]]
-    row, item = np.divmod(key, max(vocabulary.item_count, 1))
-    offsets = np.zeros(len(questions) + 1, np.int64)
-    np.cumsum(np.bincount(row, minlength=len(questions)), out=offsets[1:])
+    row, item = np.divmod(key, max(item_count, 1))
+    offsets = np.zeros(rows + 1, np.int64)
+    np.cumsum(np.bincount(row, minlength=rows), out=offsets[1:])
     return Transactions(
         offsets=offsets,
         items=item.astype(np.int32),
-        classes=numbers_of(questions["answer"], vocabulary.answers),
-        weights=np.ones(len(questions), np.int64),
+        classes=numbers_of(answers, vocabulary.answers),
+        weights=np.ones(rows, np.int64),
         vocabulary=vocabulary,
     )

@@ -14,11 +14,13 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from shortcut_miner import __version__
 from shortcut_miner.errors import ConfigError, SourceError
@@ -122,6 +124,33 @@ def write_parquet(frame: pl.DataFrame, path: Path, provenance: Provenance) -> No
     """Write one table with fixed row groups and its provenance under ``shortcut_miner``."""
     metadata = {METADATA_KEY: json.dumps(provenance.for_table(), sort_keys=True)}
     frame.write_parquet(path, row_group_size=ROW_GROUP_SIZE, compression="zstd", metadata=metadata)
+
+
+@contextlib.contextmanager
+def parquet_stream(
+    path: Path, schema: pa.Schema, provenance: Provenance
+) -> Iterator[Callable[[pl.DataFrame], None]]:
+    """Give a function that appends rows to one Parquet file, in row groups of the fixed size.
+
+    For tables that never fit in memory as a whole; the bytes don't depend on how rows are cut into calls.
+    """
+    metadata = {METADATA_KEY: json.dumps(provenance.for_table(), sort_keys=True)}
+    waiting: list[pl.DataFrame] = []
+    with pq.ParquetWriter(path, schema.with_metadata(metadata), compression="zstd") as writer:
+
+        def write_groups(rows: pl.DataFrame, least: int) -> None:
+            while len(rows) >= least and len(rows):
+                group = rows.head(ROW_GROUP_SIZE).to_arrow(compat_level=pl.CompatLevel.oldest())
+                writer.write_table(group.cast(writer.schema), row_group_size=ROW_GROUP_SIZE)
+                rows = rows.slice(ROW_GROUP_SIZE)
+            waiting[:] = [rows]
+
+        def append(rows: pl.DataFrame) -> None:
+            write_groups(pl.concat([*waiting, rows]), ROW_GROUP_SIZE)
+
+        yield append
+        if waiting:
+            write_groups(waiting[0], 1)
 
 
 def read_provenance(path: Path) -> dict[str, Any]:

@@ -49,9 +49,9 @@ def test_names_cannot_break_a_table() -> None:
     odd = SCORED.with_columns(model=pl.lit("a\\b\n|<i>*`~^&$#_"), question_id=pl.int_range(6).cast(pl.String))
     summary = summarise(odd, resamples=0)
     assert r"| a\\b \|\<i>\*\`~^&$#_ |" in as_markdown(summary)
-    assert (
-        r"& a\textbackslash{}b \textbar{}\textless{}i\textgreater{}*`\textasciitilde{}\textasciicircum{}\&\$\#\_ \\"
-    ) in as_latex(summary)
+    escaped = r"a\textbackslash{}b \textbar{}\textless{}i\textgreater{}*`"
+    escaped += r"\textasciitilde{}\textasciicircum{}\&\$\#\_"
+    assert rf"& {escaped} \\" in as_latex(summary)
 
 
 def test_rows_of_one_model_only_leave_the_other_empty() -> None:
@@ -62,9 +62,7 @@ def test_rows_of_one_model_only_leave_the_other_empty() -> None:
 
 
 def test_dictionary_is_ready_for_json() -> None:
-    result = as_dict(
-        pl.concat([summarise(SCORED, by=["answer_type"]), summarise(SCORED, metric="image_id")][:1])
-    )
+    result = as_dict(summarise(SCORED, by=["answer_type"]))
     assert json.loads(json.dumps(result, allow_nan=False)) == result
     cell = result["accuracy"]["answer_type"]["(not known)"]["base_1"]
     assert cell == {"scorer": "vqa-official", "value": 90.0, "n": 1, "low": 90.0, "high": 90.0}

@@ -1,6 +1,5 @@
 import gzip
 import json
-import os
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -8,15 +7,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import ConfigError, SchemaError
 from shortcut_miner.scoring import score_questions, soft_label_table
+from shortcut_miner.sources.vqa import read_vqa
 from shortcut_miner.text import normalise_answer, strip_answer
 
 GOLDEN = Path(__file__).parent / "golden" / "vqa_accuracy"
-CHECKOUT = Path(__file__).resolve().parents[1]
 SCHEMA = {
     "question_id": pl.String,
     "image_id": pl.String,
@@ -27,14 +26,6 @@ SCHEMA = {
     "answer_record_key": pl.List(pl.UInt8),
 }
 Question = tuple[list[str], list[int] | None, str]
-
-
-@pytest.fixture(scope="module")
-def real_data() -> Path:
-    data = Path(os.environ.get("SHORTCUT_MINER_DATA", CHECKOUT.parent / "shared" / "data"))
-    if not data.is_dir():
-        pytest.skip(f"no real data at {data}")
-    return data
 
 
 def read_gz(path: Path) -> Any:
@@ -91,6 +82,7 @@ question = st.one_of(
 
 
 @pytest.mark.parametrize("scorer", ["vqa-official", "vqa-normalized"])
+@settings(deadline=None)
 @given(questions=st.lists(question, max_size=6))
 def test_accuracy_equals_the_mean_over_leave_one_out_subsets(scorer: str, questions: list[Question]) -> None:
     assert accuracies(questions, scorer) == [plain_accuracy(one, scorer) for one in questions]
@@ -121,21 +113,6 @@ def test_unanimous_answers_are_compared_as_they_are_only_by_the_official_scorer(
     assert accuracies([unanimous], "vqa-normalized") == [100.0]
 
 
-def real_questions(annotations: list[dict[str, Any]]) -> pl.DataFrame:
-    rows = [
-        {
-            "question_id": str(record["question_id"]),
-            "image_id": str(record["image_id"]),
-            "question_type": record["question_type"],
-            "answer_type": record["answer_type"],
-            "answer": record["multiple_choice_answer"],
-            "answers": [each["answer"] for each in record["answers"]],
-        }
-        for record in annotations
-    ]
-    return pl.DataFrame(rows, schema=SCHEMA)
-
-
 def predictions_of(records: list[dict[str, Any]]) -> pl.DataFrame:
     rows = [{"question_id": str(record["question_id"]), "answer": record["answer"]} for record in records]
     return pl.DataFrame(rows)
@@ -148,7 +125,8 @@ def test_real_predictions_score_as_the_official_program_says(
 ) -> None:
     golden = real_data.parent / "golden" / "vqa_accuracy"
     expected = read_gz(golden / f"{model}_expected.json.gz")
-    questions = real_questions(read_gz(real_data / "vqa60k" / "annotations_valid.json.gz")["annotations"])
+    files = real_data / "vqa60k"
+    questions, _, _ = read_vqa(files / "questions_valid.json.gz", files / "annotations_valid.json.gz")
     scored = score_questions(questions, predictions_of(read_gz(golden / f"{model}_predictions.json.gz")))
     per_question = {str(one["question_id"]): one["accuracy"] for one in expected["per_question"]}
     assert dict(scored.select("question_id", "accuracy").iter_rows()) == per_question

@@ -1,13 +1,12 @@
 import gzip
 import json
-import os
 import re
 import unicodedata
 from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner.text import (
@@ -19,7 +18,6 @@ from shortcut_miner.text import (
 )
 
 GOLDEN = Path(__file__).parent / "golden" / "vqa_accuracy"
-CHECKOUT = Path(__file__).resolve().parents[1]
 
 REPLACEMENTS = (
     ("'", " '  "),
@@ -56,6 +54,7 @@ token_parts = st.sampled_from(
 answer_parts = st.sampled_from([*";/[]\"{}()=+\\_-><@`,?!.%'", *"  \t\n3٣aA½", "1,0", "the", "<=5."])
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(token_parts, assigned)).map("".join))
 @example("ὈΔΥΣΣΕΎΣ ΣΑΣ. İstanbul?")
 @example('<b"r />x<br <br />/>')
@@ -76,11 +75,8 @@ def test_null_stays_null_and_blank_becomes_empty() -> None:
 
 @pytest.mark.real
 @pytest.mark.parametrize("part", ["train", "valid"])
-def test_tokens_of_all_real_questions(part: str) -> None:
-    data = Path(os.environ.get("SHORTCUT_MINER_DATA", CHECKOUT.parent / "shared" / "data"))
-    if not data.is_dir():
-        pytest.skip(f"no real data at {data}")
-    with gzip.open(data / "vqa60k" / f"questions_{part}.json.gz") as file:
+def test_tokens_of_all_real_questions(real_data: Path, part: str) -> None:
+    with gzip.open(real_data / "vqa60k" / f"questions_{part}.json.gz") as file:
         questions = [record["question"] for record in json.load(file)["questions"]]
     assert len(questions) == {"train": 48_061, "valid": 8_977}[part]
     assert tokens(questions) == [plain_basic_english(question) for question in questions]
@@ -101,6 +97,7 @@ def plain_without_punctuation(answer: str) -> str:
     return kept
 
 
+@settings(deadline=None)
 @given(st.lists(st.one_of(answer_parts, assigned)).map("".join))
 @example("." * 40)
 @example("3." * 40)

@@ -44,8 +44,8 @@ class MatchTotals:
 
     Attributes
     ----------
-    rule_fired, rule_right : int64[rules]
-        Rows where the rule fires, and where its answer is also the majority answer.
+    rule_fired, rule_right, rule_accepted : int64[rules]
+        Rows where the rule fires; of these, where its answer is the row's class; where it is accepted.
     row_fired, row_right : int64[rows]
         Rules that fire on the row, and those whose answer is accepted.
     row_best, row_best_right : int64[rows]
@@ -54,6 +54,7 @@ class MatchTotals:
 
     rule_fired: Ints
     rule_right: Ints
+    rule_accepted: Ints
     row_fired: Ints
     row_right: Ints
     row_best: Ints
@@ -98,24 +99,23 @@ def match_totals(
     )
     rows, none = len(transactions), np.iinfo(np.int64).max
     per_row = [np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.full(rows, none), np.full(rows, none)]
-    fired, right = np.zeros(len(rules), np.int64), np.zeros(len(rules), np.int64)
+    per_rule = np.zeros((3, len(rules)), np.int64)
     nothing = np.empty(0, np.int64)
     lock = threading.Lock()
 
     def match(block: tuple[int, int]) -> None:
-        block_fired, block_right = np.zeros_like(fired), np.zeros_like(right)
-        tallies = kernels.Tallies(block_fired, block_right, *per_row, cursor=nothing, pairs=nothing)
+        block_per_rule = np.zeros_like(per_rule)
+        tallies = kernels.Tallies(*block_per_rule, *per_row, cursor=nothing, pairs=nothing)
         _match(block, prepared, targets, tallies)
         with lock:
-            np.add(fired, block_fired, out=fired)
-            np.add(right, block_right, out=right)
+            np.add(per_rule, block_per_rule, out=per_rule)
 
     size = max(_LEAST_BLOCK, -(-rows // (4 * threads)))
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(match, blocks(rows, size)))
     for first in per_row[2:]:
         first[first == none] = -1
-    return MatchTotals(fired, right, *per_row)
+    return MatchTotals(*per_rule, *per_row)
 
 
 def match_pairs(
@@ -140,7 +140,7 @@ def match_pairs(
         cursor[first:stop] = offsets[:-1]
         pairs = np.empty(int(offsets[-1]), np.int64)
         if len(pairs):
-            tallies = kernels.Tallies(*([no_ints] * 6), cursor=cursor, pairs=pairs)
+            tallies = kernels.Tallies(*([no_ints] * 7), cursor=cursor, pairs=pairs)
             _match((first, stop), prepared, targets, tallies)
             row = np.repeat(np.arange(stop - first, dtype=np.int64), np.diff(offsets))
             pairs = np.sort(row * len(rules) + pairs) % len(rules)

@@ -10,9 +10,8 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import pyarrow as pa
 
-from shortcut_miner.encoding import Vocabulary, numbers_of
+from shortcut_miner.encoding import Vocabulary, numbers_of, string_lists
 from shortcut_miner.mining.measures import with_measures
 
 Indices = npt.NDArray[np.int64]
@@ -88,9 +87,9 @@ def rules_table(rules: RuleArrays, vocabulary: Vocabulary, transaction_count: in
     table = pl.DataFrame(
         {
             "rule_id": np.arange(len(rules), dtype=np.uint32),
-            "antecedent_words": _string_lists(rules.items, is_word, 0, vocabulary.words),
-            "antecedent_objects": _string_lists(rules.items, is_object, words, vocabulary.objects),
-            "answer": _take(vocabulary.answers, rules.answers),
+            "antecedent_words": _names(rules.items, is_word, 0, vocabulary.words),
+            "antecedent_objects": _names(rules.items, is_object, words, vocabulary.objects),
+            "answer": vocabulary.answers.gather(pl.Series(rules.answers.astype(np.uint32))),
             "transaction_count": np.full(len(rules), transaction_count, np.uint64),
             "antecedent_count": rules.antecedent_count.astype(np.uint64),
             "answer_count": vocabulary.answer_counts[rules.answers].astype(np.uint64),
@@ -107,18 +106,13 @@ def rules_table(rules: RuleArrays, vocabulary: Vocabulary, transaction_count: in
     return table.insert_column(4, table.select(modality=modality).to_series()).pipe(with_measures)
 
 
-def _string_lists(
+def _names(
     items: npt.NDArray[np.int32], chosen: npt.NDArray[np.bool_], first: int, names: pl.Series
 ) -> pl.Series:
     """Return List[String]: per rule the names of its chosen items, ascending."""
     offsets = np.zeros(len(items) + 1, np.int64)
     np.cumsum(chosen.sum(axis=1), out=offsets[1:])
-    flat = _take(names, items[chosen] - first).to_arrow()
-    return pl.Series(pl.from_arrow(pa.LargeListArray.from_arrays(pa.array(offsets), flat)))
-
-
-def _take(names: pl.Series, numbers: npt.NDArray[np.int32]) -> pl.Series:
-    return names.gather(pl.Series(numbers.astype(np.uint32)))
+    return string_lists(offsets, items[chosen] - first, names)
 
 
 def encode_rules(table: pl.DataFrame, vocabulary: Vocabulary) -> RuleArrays:

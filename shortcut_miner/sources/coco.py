@@ -11,7 +11,6 @@ from shortcut_miner.sources.image_ids import canonical_image_ids
 from shortcut_miner.sources.json_records import decode_all, id_column, positions_column, text_column
 from shortcut_miner.sources.json_text import Raws, Top, check_no_key_twice, split_array
 from shortcut_miner.sources.kinds import (
-    COCO_INSTANCES,
     COCO_LISTS,
     Shape,
     check_not_empty,
@@ -26,7 +25,6 @@ from shortcut_miner.sources.reading import (
     find_duplicates,
     find_problems,
     is_blank,
-    quoted,
     settle,
     without_bad,
 )
@@ -106,7 +104,7 @@ def _categories(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem]]:
             "name": text_column([row.name for row in rows.records]),
         }
     )
-    problems = find_problems(table, is_blank("name"), "name", "text that is not blank", quoted("name"))
+    problems = find_problems(table, is_blank("name"), "name", "text that is not blank")
     return table, rows.problems + problems + find_duplicates(table, "category_id", "id")
 
 
@@ -114,7 +112,7 @@ def _images(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem], tuple[
     rows = decode_all(raws, _Image, start)
     ids, notes = canonical_image_ids(id_column([row.id for row in rows.records]))
     table = pl.DataFrame({RECORD: positions_column(rows.positions), "image_id": ids})
-    problems = find_problems(table, is_blank("image_id"), "id", "an id", quoted("image_id"))
+    problems = find_problems(table, is_blank("image_id"), "image_id", "an id", "id")
     return table, rows.problems + problems + find_duplicates(table, "image_id", "id"), notes
 
 
@@ -138,10 +136,8 @@ def _unknown_references(
 ) -> list[Problem]:
     is_strange = ~pl.col("image_id").is_in(images["image_id"].implode())
     is_unnamed = ~pl.col("category_id").is_in(categories["category_id"].implode())
-    return find_problems(
-        instances, is_strange, "image_id", "an id in the list images", quoted("image_id")
-    ) + find_problems(
-        instances, is_unnamed, "category_id", "an id in the list categories", quoted("category_id")
+    return find_problems(instances, is_strange, "image_id", "an id in the list images") + find_problems(
+        instances, is_unnamed, "category_id", "an id in the list categories"
     )
 
 

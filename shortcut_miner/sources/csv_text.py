@@ -41,8 +41,8 @@ def read_csv(source: Source) -> CsvTable:
                 lines.append(reader.line_num)
     except csv.Error as error:
         raise SourceError(
-            f"{source.path}: got broken CSV at line {reader.line_num:,} ({error}), expected every quote to be "
-            "closed. Correct that line."
+            f"{source.path}: got broken CSV at line {reader.line_num:,} ({error}), expected closed "
+            "quotes. Correct that line."
         ) from error
     return CsvTable(rows[0] if rows else [], rows[1:], lines[1:])
 
@@ -64,6 +64,6 @@ def _decoded(source: Source) -> str:
     except UnicodeDecodeError as error:
         near = excerpt(source.content[error.start : error.start + 10])
         raise SourceError(
-            f"{source.path}: got bytes that are no UTF-8 (byte {error.start:,}: {near}), expected JSON, CSV or "
-            "Parquet. Save text as UTF-8, or check that this is the right file."
+            f"{source.path}: got bytes that are no UTF-8 (byte {error.start:,}: {near}), expected JSON, CSV "
+            "or Parquet. Save text as UTF-8, or check that this is the right file."
         ) from error

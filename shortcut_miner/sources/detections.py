@@ -31,7 +31,6 @@ from shortcut_miner.sources.reading import (
     find_duplicates,
     find_problems,
     is_blank,
-    quoted,
     settle,
     without_bad,
 )
@@ -72,14 +71,14 @@ def read_labels(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error")
     if shape.kind == COCO_INSTANCES:
         table, dropped, notes = coco_labels(source, parsed.top, on_bad_row)
     elif shape.kind == IMAGE_LABELS:
-        table, dropped, notes = image_labels(source, parsed.top, on_bad_row)
+        table, dropped, notes = _image_labels(source, parsed.top, on_bad_row)
     else:
         raise wrong_kind(source, shape, _EXPECTED)
     notes = parsed.notes + notes
     return Reading(table=table, kind=shape.kind, file=source.facts(), dropped=dropped, notes=notes)
 
 
-def image_labels(
+def _image_labels(
     source: Source, images: Top, on_bad_row: OnBadRow
 ) -> tuple[pl.DataFrame, dict[str, int], tuple[str, ...]]:
     if isinstance(images, list):
@@ -87,7 +86,7 @@ def image_labels(
     names = list(images)
     ids, notes = canonical_image_ids(pl.Series("image_id", names, dtype=pl.String))
     by_record = pl.DataFrame({RECORD: positions_column(range(len(names))), "image_id": ids})
-    problems = find_problems(by_record, is_blank("image_id"), "image id", "an id", quoted("image_id"))
+    problems = find_problems(by_record, is_blank("image_id"), "image_id", "an id", "image id")
     problems += find_duplicates(by_record, "image_id") + _repeated_keys(source, names)
     frames = []
     with paused_gc():
@@ -97,10 +96,8 @@ def image_labels(
             problems += chunk.problems + uneven
     table = pl.concat(frames)
     is_outside = ~pl.col("score").is_between(0, 1)
-    problems += find_problems(table, is_outside, "scores", "numbers from 0 to 1", pl.col("score"))
-    problems += find_problems(
-        table, is_blank("label"), "classes", "labels that are not blank", quoted("label")
-    )
+    problems += find_problems(table, is_outside, "score", "numbers from 0 to 1", "scores")
+    problems += find_problems(table, is_blank("label"), "label", "labels that are not blank", "classes")
     dropped = settle(
         source, "images", problems, len(names), on_bad_row, lambda record: f"image {names[record]!r}"
     )
@@ -158,10 +155,14 @@ def _read_parquet(source: Source, on_bad_row: OnBadRow) -> Reading:
     table = read_columns(source, {"image_id": "id", "label": "text", "score": "number"}, optional=("score",))
     is_null = pl.col("image_id").is_null()
     problems = find_problems(table, is_null, "image_id", "an id")
-    problems += find_problems(table, is_blank("image_id"), "image_id", "an id", quoted("image_id"))
-    problems += find_problems(table, is_blank("label"), "label", "text that is not blank", quoted("label"))
+    problems += find_problems(table, is_blank("image_id"), "image_id", "an id")
+    problems += find_problems(table, is_blank("label"), "label", "text that is not blank")
     is_outside = ~pl.col("score").is_between(0, 1)
-    problems += find_problems(table, is_outside, "score", "a number from 0 to 1", pl.col("score"))
+    problems += find_problems(table, is_outside, "score", "a number from 0 to 1")
+    says_none = pl.col("label").is_null() & (pl.col("score").is_not_null() | (pl.len().over("image_id") > 1))
+    problems += find_problems(
+        table, says_none, "label", "null only in an image's single row, without a score"
+    )
     dropped = settle(source, "rows", problems, table.height, on_bad_row, "row {}".format)
     table = without_bad(table, problems)
     ids, notes = canonical_image_ids(table["image_id"])

@@ -1,6 +1,5 @@
 """The top level of a JSON file as undecoded slices, and words for text that is no JSON."""
 
-import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,10 +39,12 @@ def parse_json(source: Source) -> ParsedJson:
         return ParsedJson(_split_top(source.content), ())
     except DECODE_ERRORS as error:
         repaired, notes = _with_nulls(source)
-        if notes:
-            with contextlib.suppress(*DECODE_ERRORS):
-                return ParsedJson(_split_top(repaired), notes)
-        raise SourceError(f"{source.path}: {_explain(source.content, error)}") from error
+        if not notes:
+            raise SourceError(f"{source.path}: {_explain(source.content, error)}") from error
+    try:
+        return ParsedJson(_split_top(repaired), notes)
+    except DECODE_ERRORS as error:
+        raise SourceError(f"{source.path}: {_explain(repaired, error)}") from error
 
 
 def split_array(source: Source, raw: msgspec.Raw, key: str) -> list[msgspec.Raw]:
@@ -167,9 +168,10 @@ def _explain(content: bytes, error: Exception) -> str:
             "Download or copy it again: it was probably cut."
         )
     found = _BYTE.search(message)
-    at = int(found[1]) if found else 0
+    is_more = "trailing characters" in message
+    at = (int(found[1]) if found else 0) - is_more  # there the decoder has gone one byte on
     near = excerpt(content[at : at + 30])
-    if "trailing" in message:
+    if is_more:
         return f"got more text after the JSON value, at byte {at:,} ({near}), expected one value. Remove it."
     reason = _BYTE.sub("", message).removeprefix("JSON is malformed: ").strip()
-    return f"got broken JSON at byte {at:,} ({reason}: {near}), expected valid JSON. Correct it or download it again."
+    return f"got broken JSON at byte {at:,} ({reason}: {near}), expected valid JSON. Correct it."

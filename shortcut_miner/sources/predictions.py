@@ -33,7 +33,6 @@ from shortcut_miner.sources.reading import (
     find_duplicates,
     find_problems,
     is_blank,
-    quoted,
     settle,
     without_bad,
 )
@@ -79,9 +78,7 @@ def read_predictions(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "er
     source = open_source(path)
     rows = _read_rows(source)
     table = rows.table
-    problems = rows.problems + find_problems(
-        table, is_blank("question_id"), "question_id", "an id", quoted("question_id")
-    )
+    problems = rows.problems + find_problems(table, is_blank("question_id"), "question_id", "an id")
     problems += find_duplicates(table, "question_id")
     dropped = settle(source, "predictions", problems, rows.total, on_bad_row, rows.label)
     table = without_bad(table, problems)
@@ -110,7 +107,7 @@ def _read_parquet(source: Source) -> _Rows:
     problems = [
         problem
         for name, expected in (("question_id", "an id"), ("answer", "text"))
-        for problem in find_problems(table, pl.col(name).is_null(), name, expected, pl.lit("null"))
+        for problem in find_problems(table, pl.col(name).is_null(), name, expected)
     ]
     return _Rows(PREDICTIONS_PARQUET, table, problems, table.height, "row {}".format)
 

@@ -11,6 +11,7 @@ from shortcut_miner.errors import ConfigError, SourceError, problem_list
 from shortcut_miner.sources.files import FileFacts, Source
 
 OnBadRow = Literal["error", "skip"]
+MAX_SHOWN = 60  # characters of a value
 RECORD = "record"  # name of the working column that numbers a file's records from 0
 
 
@@ -125,12 +126,20 @@ def without_bad(table: pl.DataFrame, problems: Iterable[Problem]) -> pl.DataFram
 
 
 def find_problems(
-    table: pl.DataFrame, condition: pl.Expr, field: str, expected: str, got: pl.Expr | None = None
+    table: pl.DataFrame, condition: pl.Expr, column: str, expected: str, field: str | None = None
 ) -> list[Problem]:
-    """Return a problem for every row where `condition` is true; `got` words what was found there."""
-    shown = pl.lit("") if got is None else got
-    rows = table.filter(condition).select(RECORD, got=shown.cast(pl.String).fill_null("null"))
-    return [Problem((record,), field, found, expected) for record, found in rows.iter_rows()]
+    """Return a problem for every row where `condition` is true, with what `column` (`field`) holds."""
+    rows = table.filter(condition).select(RECORD, column)
+    return [
+        Problem((record,), field or column, _shown(value), expected) for record, value in rows.iter_rows()
+    ]
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "null"
+    shown = repr(value)
+    return shown if len(shown) <= MAX_SHOWN else shown[:MAX_SHOWN] + "..."
 
 
 def find_duplicates(table: pl.DataFrame, key: str, field: str | None = None) -> list[Problem]:
@@ -150,8 +159,3 @@ def find_duplicates(table: pl.DataFrame, key: str, field: str | None = None) -> 
 def is_blank(column: str) -> pl.Expr:
     """Return whether a text is empty or only blanks."""
     return pl.col(column).str.strip_chars().str.len_bytes() == 0
-
-
-def quoted(column: str) -> pl.Expr:
-    """Return a text column in quotes, for messages."""
-    return pl.format("'{}'", pl.col(column))

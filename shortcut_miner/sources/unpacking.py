@@ -1,4 +1,4 @@
-"""Removing compression: gzip, Zstandard and zip, told by their first bytes; other packed files are refused."""
+"""Removing compression (gzip, Zstandard, zip) by the first bytes; other packed files are refused."""
 
 import gzip
 import io
@@ -17,9 +17,11 @@ _PICKLE_NOTE = (
     "Pickles can run code when opened, so they are never read. Convert it where you trust it: "
     "json.dump([{'question_id': id, 'answer': answer}, ...], file)"
 )
+_PICKLES = (*(b"\x80" + bytes([protocol]) for protocol in range(2, 6)), b"(lp", b"(dp", b"]q\x00", b"}q\x00")
+_HTML = (b"<!DOCTYPE html", b"<!doctype html", b"<html", b"<HTML")
 # First bytes of files that are not read -> (what they are, what to do).
 _REFUSED: tuple[tuple[bytes, str, str], ...] = (
-    *((b"\x80" + bytes([protocol]), "a Python pickle", _PICKLE_NOTE) for protocol in range(2, 6)),
+    *((start, "a Python pickle", _PICKLE_NOTE) for start in _PICKLES),
     (b"\x93NUMPY", "a NumPy array", "Write it as Parquet or JSON"),
     (b"\x89HDF", "an HDF5 file", "Give a file of one of the formats in the documentation"),
     (b"BZh", "a bzip2 file", _UNPACK),
@@ -29,8 +31,7 @@ _REFUSED: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xfe", "UTF-16 text", "Save it as UTF-8"),
     (b"\xfe\xff", "UTF-16 text", "Save it as UTF-8"),
     (b"version https://git-lfs", "a Git LFS pointer", "Fetch the real file with `git lfs pull`"),
-    (b"<!DOCTYPE", "an HTML page", "Download the file again: the link gave a web page"),
-    (b"<html", "an HTML page", "Download the file again: the link gave a web page"),
+    *((start, "an HTML page", "Download the file again: the link gave a web page") for start in _HTML),
 )
 
 
@@ -147,5 +148,5 @@ def _choose_member(shown: str, members: list[zipfile.ZipInfo], wanted: str | Non
 
 def _refuse_unreadable(shown: str, content: bytes) -> None:
     for start, what, advice in _REFUSED:
-        if content[: len(start)].lower() == start.lower():
+        if content.startswith(start):
             raise SourceError(f"{shown}: got {what}, expected JSON, CSV or Parquet. {advice}.")

@@ -1,14 +1,16 @@
 """VQA v1/v2 questions joined with their annotations, by question_id and never by position."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples, problem_list
-from shortcut_miner.sources.reading import OnBadRow, Reading
-from shortcut_miner.sources.vqa_annotations import read_vqa_annotations
-from shortcut_miner.sources.vqa_questions import read_vqa_questions
+from shortcut_miner.sources.files import open_source
+from shortcut_miner.sources.reading import OnBadRow, Reading, check_on_bad_row
+from shortcut_miner.sources.vqa_annotations import annotations_from, read_vqa_annotations
+from shortcut_miner.sources.vqa_questions import check_limit, questions_from, read_vqa_questions
 
 __all__ = ["read_vqa", "read_vqa_annotations", "read_vqa_questions"]
 
@@ -59,8 +61,12 @@ def read_vqa(
         As the two readers; or a question without annotation, an annotation without question, an
         annotation for another image than its question's: all at once, with ids.
     """
-    questions = read_vqa_questions(questions_path, on_bad_row=on_bad_row, limit=limit)
-    annotations = read_vqa_annotations(annotations_path, on_bad_row=on_bad_row)
+    check_on_bad_row(on_bad_row)
+    check_limit(limit)
+    with ThreadPoolExecutor(max_workers=1) as background:
+        opening = background.submit(open_source, annotations_path)
+        questions = questions_from(open_source(questions_path), on_bad_row, limit)
+        annotations = annotations_from(opening.result(), on_bad_row)
     answers = annotations.table.rename({"image_id": "annotated_image_id"})
     joined = questions.table.join(
         answers, on="question_id", how="left", validate="1:1", maintain_order="left"

@@ -26,7 +26,6 @@ from shortcut_miner.sources.reading import (
     find_duplicates,
     find_problems,
     is_blank,
-    quoted,
     settle,
     without_bad,
 )
@@ -67,20 +66,27 @@ def read_vqa_questions(
         that is null or blank, a question_id twice.
     """
     check_on_bad_row(on_bad_row)
-    if limit is not None and limit < 1:
-        raise ConfigError(f"limit: got {limit}, expected at least 1. Leave it out to read all questions.")
-    source = open_source(path)
+    check_limit(limit)
+    return questions_from(open_source(path), on_bad_row, limit)
+
+
+def questions_from(source: Source, on_bad_row: OnBadRow, limit: int | None) -> Reading:
+    """Return the questions of an opened file; see :func:`read_vqa_questions`."""
     raws, notes = vqa_records(source, "questions", QUESTIONS)
     raws = raws[:limit]
     table, problems = _decode(raws)
     problems += id_problems(table)
-    problems += find_problems(
-        table, is_blank("question"), "question", "text that is not blank", quoted("question")
-    )
+    problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
     dropped = settle(source, "questions", problems, len(raws), on_bad_row)
     image_ids, id_notes = canonical_image_ids(table["image_id"])
     table = without_bad(table.with_columns(image_id=image_ids), problems)
     return Reading(table=table, kind=QUESTIONS, file=source.facts(), dropped=dropped, notes=notes + id_notes)
+
+
+def check_limit(limit: int | None) -> None:
+    """Raise ConfigError unless the limit is absent or at least 1."""
+    if limit is not None and limit < 1:
+        raise ConfigError(f"limit: got {limit}, expected at least 1. Leave it out to read all questions.")
 
 
 def vqa_records(source: Source, key: str, kind: str) -> tuple[list[msgspec.Raw], tuple[str, ...]]:
@@ -99,8 +105,8 @@ def vqa_records(source: Source, key: str, kind: str) -> tuple[list[msgspec.Raw],
 def id_problems(table: pl.DataFrame) -> list[Problem]:
     """Return blank ids and repeated question ids."""
     return [
-        *find_problems(table, is_blank("question_id"), "question_id", "an id", quoted("question_id")),
-        *find_problems(table, is_blank("image_id"), "image_id", "an id", quoted("image_id")),
+        *find_problems(table, is_blank("question_id"), "question_id", "an id"),
+        *find_problems(table, is_blank("image_id"), "image_id", "an id"),
         *find_duplicates(table, "question_id"),
     ]
 

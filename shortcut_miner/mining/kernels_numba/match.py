@@ -40,13 +40,14 @@ class Targets(NamedTuple):
 
 
 class Tallies(NamedTuple):
-    """What a match adds up. Per rule: rows fired, majority right. Per row: counts and first rules.
+    """What a match adds up. Per rule: rows fired, majority right, accepted. Per row: counts and first rules.
 
     With room in ``pairs``, each hit only writes its rule at ``cursor[row]`` and moves the cursor on.
     """
 
     rule_fired: np.ndarray
     rule_right: np.ndarray
+    rule_accepted: np.ndarray
     row_fired: np.ndarray
     row_right: np.ndarray
     row_best: np.ndarray
@@ -215,6 +216,7 @@ def _tally(node, low, high, rows, trie, targets, tallies):
         answer = trie.rule_class[rule]
         bit = np.uint64(answer & 63)
         right = 0
+        agreed = 0
         for slot in range(low, high):
             row = rows[slot]
             row_fired[row] += 1
@@ -225,8 +227,10 @@ def _tally(node, low, high, rows, trie, targets, tallies):
             if sketch[row] >> bit & np.uint64(1):
                 for a in range(accepted_starts[row], accepted_starts[row + 1]):
                     if accepted[a] == answer:
+                        agreed += 1
                         row_right[row] += 1
                         row_best_right[row] = min(row_best_right[row], rule)
                         break
         tallies.rule_fired[rule] += high - low
         tallies.rule_right[rule] += right
+        tallies.rule_accepted[rule] += agreed

@@ -1,0 +1,146 @@
+"""Options of the VQA-CE room: what changes its result, and nothing else.
+
+A preset fills in the options that were not given: ``code`` follows VQA-CE's released program, ``paper``
+the article (Dancette et al., ICCV 2021). The room's README has the table of both.
+"""
+
+import dataclasses
+from typing import Any, Literal
+
+from shortcut_miner.errors import ConfigError
+
+Preset = Literal["code", "paper"]
+ItemKinds = Literal["words", "objects", "both"]
+Tokenizer = Literal["basic_english", "spacy", "spacy-lemma"]
+SupersetFilter = Literal["immediate", "all", "none"]
+Vote = Literal["best", "weighted"]
+SupportRounding = Literal["floor-float32", "ceil"]
+AnswerTies = Literal["first", "lexicographic"]
+OnBadRow = Literal["error", "skip"]
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "code": {
+        "superset_filter": "immediate",
+        "vote": "best",
+        "support_rounding": "floor-float32",
+        "empty_rule": False,
+    },
+    "paper": {
+        "superset_filter": "all",
+        "vote": "weighted",
+        "support_rounding": "ceil",
+        "empty_rule": True,
+    },
+}
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "preset": ("code", "paper"),
+    "items": ("words", "objects", "both"),
+    "tokenizer": ("basic_english", "spacy", "spacy-lemma"),
+    "superset_filter": ("immediate", "all", "none"),
+    "vote": ("best", "weighted"),
+    "support_rounding": ("floor-float32", "ceil"),
+    "answer_ties": ("first", "lexicographic"),
+    "on_bad_row": ("error", "skip"),
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class VqaCeConfig:
+    """Options of ``vqa-ce build``. None means: what the preset says.
+
+    Attributes
+    ----------
+    preset : {"code", "paper"}
+        Follow the released program or the article where they differ.
+    items : {"words", "objects", "both"}, optional
+        What an antecedent may hold; default both, or words without --detections.
+    tokenizer : {"basic_english", "spacy", "spacy-lemma"}
+        Words of a question: the released program's tokeniser, or spaCy's tokens or lemmas.
+    min_count : int, optional
+        Least training rows with antecedent and answer together; default 8.
+    min_support : float, optional
+        The same as a share of the training rows, in place of --min-count.
+    max_antecedent : int
+        Most items of an antecedent, 1 to 8 (the released program's max_length counts the answer too).
+    min_confidence : float
+        Least confidence of a rule, 0 to 1.
+    score_threshold : float
+        Least detection score of an object label.
+    top_answers : int
+        Train on rows with one of this many most common answers.
+    answer_ties : {"first", "lexicographic"}
+        Which answers make the cut among equally common ones: met first in the questions file, or by name.
+    superset_filter : {"immediate", "all", "none"}, optional
+        Drop a rule when a subset of its antecedent (one item smaller, any, none) is as confident.
+    vote : {"best", "weighted"}, optional
+        How the rule classifier answers: its most confident rule, or the sum of confidences.
+    support_rounding : {"floor-float32", "ceil"}, optional
+        How --min-support becomes a count.
+    empty_rule : bool, optional
+        Whether the empty antecedent (the most common answer) is a rule like any other.
+    keep_dropped : bool
+        Also write the rules that the superset filter drops.
+    keep_matches : bool
+        Also write every (question, rule) pair.
+    max_rules : int
+        Stop mining at this many antecedents, with exit code 3.
+    on_bad_row : {"error", "skip"}
+        Stop at rows that don't fit, or count and skip them (exit code 3).
+    """
+
+    preset: Preset = "code"
+    items: ItemKinds | None = None
+    tokenizer: Tokenizer = "basic_english"
+    min_count: int | None = None
+    min_support: float | None = None
+    max_antecedent: int = 4
+    min_confidence: float = 0.3
+    score_threshold: float = 0.5
+    top_answers: int = 3000
+    answer_ties: AnswerTies = "first"
+    superset_filter: SupersetFilter | None = None
+    vote: Vote | None = None
+    support_rounding: SupportRounding | None = None
+    empty_rule: bool | None = None
+    keep_dropped: bool = False
+    keep_matches: bool = False
+    max_rules: int = 50_000_000
+    on_bad_row: OnBadRow = "error"
+
+    def __post_init__(self) -> None:
+        """Fill in the preset and check every value."""
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices and not (value is None and name in _OPTIONAL):
+                _reject(name, value, f"one of {', '.join(choices)}")
+        for name, value in PRESETS[self.preset].items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+        if self.min_count is not None and self.min_support is not None:
+            raise ConfigError(
+                f"min_count and min_support: got both ({self.min_count} and {self.min_support}), expected one. "
+                "Leave one of --min-count and --min-support out."
+            )
+        if self.min_support is not None and not 0 < self.min_support <= 1:
+            _reject("min_support", self.min_support, "a share above 0, at most 1")
+        _check_whole("min_count", 8 if self.min_count is None else self.min_count, 1)
+        _check_whole("max_antecedent", self.max_antecedent, 1, 8)
+        _check_whole("top_answers", self.top_answers, 1)
+        _check_whole("max_rules", self.max_rules, 1)
+        for name in ("min_confidence", "score_threshold"):
+            if not 0 <= getattr(self, name) <= 1:
+                _reject(name, getattr(self, name), "a number from 0 to 1")
+
+
+_OPTIONAL = {"items", *PRESETS["code"]}
+
+
+def _check_whole(name: str, value: int, low: int, high: int | None = None) -> None:
+    if not isinstance(value, int) or value < low or (high is not None and value > high):
+        _reject(name, value, f"a whole number from {low} to {high}" if high else f"a whole number of {low} or more")
+
+
+def _reject(name: str, value: object, expected: str) -> None:
+    option = "--" + name.replace("_", "-")
+    raise ConfigError(f"{name}: got {value!r}, expected {expected}. Change {option}.")

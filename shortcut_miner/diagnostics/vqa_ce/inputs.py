@@ -1,0 +1,120 @@
+"""Reading what VQA-CE needs: training and validation questions with answers, and object labels."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
+from shortcut_miner.errors import ConfigError
+from shortcut_miner.sources.detections import read_labels
+from shortcut_miner.sources.image_ids import check_image_join
+from shortcut_miner.sources.reading import Reading
+from shortcut_miner.sources.vqa import read_vqa
+from shortcut_miner.storage import InputRecord, table_sha256
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class VqaCeFiles:
+    """Input files of ``vqa-ce build``.
+
+    Attributes
+    ----------
+    train_questions, train_annotations : Path
+        VQA v1/v2 JSON that rules are mined from (.json, .json.gz, .json.zst or archive.zip/member.json).
+    val_questions, val_annotations : Path
+        VQA v1/v2 JSON that is split into easy, counterexamples and hard.
+    detections : Path, optional
+        Object labels of both splits' images: detect-shortcuts JSON, COCO instances JSON or Parquet.
+    """
+
+    train_questions: Path
+    train_annotations: Path
+    val_questions: Path
+    val_annotations: Path
+    detections: Path | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VqaCeInputs:
+    """Tables read, with what was decided and lost on the way.
+
+    Attributes
+    ----------
+    train, val : pl.DataFrame
+        schemas.Questions, in file order.
+    labels : pl.DataFrame or None
+        schemas.Labels.
+    records : tuple of InputRecord
+        One a file.
+    dropped : mapping of str to int
+        Rows skipped on request, by file and reason.
+    notes, warnings : tuple of str
+        In words, for the console and ``run.json``.
+    """
+
+    train: pl.DataFrame
+    val: pl.DataFrame
+    labels: pl.DataFrame | None
+    records: tuple[InputRecord, ...]
+    dropped: Mapping[str, int]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def read_inputs(files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None) -> VqaCeInputs:
+    """Return the inputs of a build; `limit` keeps the first questions of both splits.
+
+    Raises
+    ------
+    SourceError
+        A file that can't be read or has rows that don't fit; see :mod:`shortcut_miner.sources`.
+    ConfigError
+        Objects are wanted, but there is no detections file.
+    """
+    if config.items != "words" and files.detections is None:
+        raise ConfigError(
+            f"items: got {config.items} without detections, expected a file with the images' object labels. "
+            "Give --detections, or use --items words."
+        )
+    skip = config.on_bad_row
+    train, *train_readings = read_vqa(files.train_questions, files.train_annotations, on_bad_row=skip, limit=limit)
+    val, *val_readings = read_vqa(files.val_questions, files.val_annotations, on_bad_row=skip, limit=limit)
+    readings = dict(zip(_VQA_ROLES, (*train_readings, *val_readings), strict=True))
+    warnings: list[str] = []
+    labels = None
+    if config.items != "words" and files.detections is not None:
+        readings["detections"] = read_labels(files.detections, on_bad_row=skip)
+        labels = readings["detections"].table
+        for split, table in (("training questions", train), ("validation questions", val)):
+            warning = check_image_join(table["image_id"], labels["image_id"], left=split)
+            warnings += [warning] if warning else []
+    return VqaCeInputs(
+        train=train,
+        val=val,
+        labels=labels,
+        records=tuple(_record(role, reading) for role, reading in readings.items()),
+        dropped={
+            f"{role}: {reason}": count
+            for role, reading in readings.items()
+            for reason, count in reading.dropped.items()
+        },
+        notes=tuple(f"{role}: {note}" for role, reading in readings.items() for note in reading.notes),
+        warnings=tuple(warnings),
+    )
+
+
+_VQA_ROLES = ("train_questions", "train_annotations", "val_questions", "val_annotations")
+
+
+def _record(role: str, reading: Reading) -> InputRecord:
+    table = reading.table
+    key = "question_id" if "question_id" in table.columns else ["image_id", "label", "score"]
+    return InputRecord(
+        role=role,
+        name=reading.file.name if reading.file.member is None else f"{reading.file.name}/{reading.file.member}",
+        size=reading.file.size,
+        sha256=reading.file.sha256,
+        content_sha256=table_sha256(table, key),
+    )

@@ -1,0 +1,190 @@
+"""The method: rules mined from training questions, and what they do to validation questions.
+
+Dancette et al., "Beyond Question-Based Biases" (ICCV 2021), sections 3 and 4, without files.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shortcut_miner.diagnostics.vqa_ce import classifier
+from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
+from shortcut_miner.encoding import (
+    Transactions,
+    accepted_classes,
+    encode_rows,
+    encode_training,
+    keep_top_answers,
+)
+from shortcut_miner.errors import SourceError
+from shortcut_miner.mining.filters import dropped_by_subset, select_rules
+from shortcut_miner.mining.matcher import Accepted, MatchTotals, match_totals
+from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
+from shortcut_miner.mining.rules import RuleArrays, rule_order
+from shortcut_miner.timing import StageCost, timed
+
+OnStage = Callable[[str], None]
+DEFAULT_MIN_COUNT = 8
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shortcuts:
+    """Everything the method finds.
+
+    Attributes
+    ----------
+    training, validation : Transactions
+        Encoded rows; training rows have one of the top answers.
+    rules : RuleArrays
+        The surviving rules in rule order; positions are rule ids.
+    dropped_rules : RuleArrays
+        Confident rules that the superset filter dropped, in rule order.
+    train_totals, val_totals : MatchTotals
+        The surviving rules on training rows (right: the majority answer) and on validation rows
+        (right: any annotator's answer).
+    subset : String per validation row
+        "hard", "easy" or "counterexamples".
+    kept : int64[]
+        Positions of the rule classifier's rules.
+    predicted : int32[validation rows]
+        The classifier's answers, as class numbers.
+    predicted_by : int64[validation rows]
+        Positions of the rules behind them; -1 where none fires.
+    min_count : int
+        Least rule_count that was used.
+    antecedent_count, confident_count : int
+        Antecedents mined, and rules confident enough before the superset filter.
+    is_complete : bool
+        False if ``max_rules`` cut the search.
+    """
+
+    training: Transactions
+    validation: Transactions
+    rules: RuleArrays
+    dropped_rules: RuleArrays
+    train_totals: MatchTotals
+    val_totals: MatchTotals
+    subset: pl.Series
+    kept: npt.NDArray[np.int64]
+    predicted: npt.NDArray[np.int32]
+    predicted_by: npt.NDArray[np.int64]
+    min_count: int
+    antecedent_count: int
+    confident_count: int
+    is_complete: bool
+
+
+def least_count(config: VqaCeConfig, rows: int) -> int:
+    """Return the least rule_count for `rows` training rows.
+
+    ``floor-float32`` is what the released program's miner does with a share; ``ceil`` is what the share says.
+
+    >>> published = {"min_support": 2e-5}
+    >>> least_count(VqaCeConfig(**published), 413_000), least_count(VqaCeConfig(preset="paper", **published), 413_000)
+    (8, 9)
+    """
+    if config.min_support is None:
+        return DEFAULT_MIN_COUNT if config.min_count is None else config.min_count
+    if config.support_rounding == "floor-float32":
+        return max(1, int(np.floor(np.float32(config.min_support) * np.float32(rows))))
+    return max(1, math.ceil(Fraction(repr(config.min_support)) * rows))
+
+
+def find_shortcuts(
+    train: pl.DataFrame,
+    val: pl.DataFrame,
+    labels: pl.DataFrame | None,
+    config: VqaCeConfig,
+    *,
+    threads: int | None = None,
+    costs: list[StageCost] | None = None,
+    on_stage: OnStage | None = None,
+) -> Shortcuts:
+    """Return the rules mined from `train` and the split of `val`.
+
+    Parameters
+    ----------
+    train, val : pl.DataFrame
+        schemas.Questions; the order of `train` decides ties at the top-answers cut.
+    labels : pl.DataFrame or None
+        schemas.Labels of both; None only with ``config.items = "words"``.
+    config : VqaCeConfig
+        Options.
+    threads : int, optional
+        Default: all processors, or ``NUMBA_NUM_THREADS``.
+    costs : list of StageCost, optional
+        Filled with each stage's cost.
+    on_stage : callable, optional
+        Told each stage's name before it starts.
+
+    Raises
+    ------
+    SourceError
+        No training row is left.
+    """
+    costs = [] if costs is None else costs
+    with timed(costs, "encode", on_stage):
+        training = _encode_training(train, labels, config)
+        threshold = config.score_threshold
+        validation = encode_rows(val, labels, training.vocabulary, score_threshold=threshold)
+        accepted = Accepted(*accepted_classes(val, training.vocabulary))
+    with timed(costs, "mine", on_stage):
+        min_count = least_count(config, len(training))
+        mining = MiningConfig(
+            min_count=min_count, max_antecedent=config.max_antecedent, max_rules=config.max_rules
+        )
+        antecedents = mine_antecedents(training, mining, threads)
+    with timed(costs, "filter", on_stage):
+        empty_rule = bool(config.empty_rule)
+        dropped = dropped_by_subset(antecedents, config.superset_filter or "none", empty_rule, threads)
+        confident, is_dropped = select_rules(antecedents, dropped, config.min_confidence, empty_rule)
+        rules = _in_order(confident.take(~is_dropped), training)
+        dropped_rules = _in_order(confident.take(is_dropped & config.keep_dropped), training)
+    with timed(costs, "match", on_stage):
+        val_totals = match_totals(rules, validation, accepted, threads)
+        train_totals = match_totals(rules, training, None, threads)
+    with timed(costs, "classify", on_stage):
+        kept = classifier.kept_rules(train_totals)
+        predicted, predicted_by = classifier.predict(rules, kept, validation, config.vote or "best")
+    return Shortcuts(
+        training=training,
+        validation=validation,
+        rules=rules,
+        dropped_rules=dropped_rules,
+        train_totals=train_totals,
+        val_totals=val_totals,
+        subset=subsets(val_totals),
+        kept=kept,
+        predicted=predicted,
+        predicted_by=predicted_by,
+        min_count=min_count,
+        antecedent_count=antecedents.count,
+        confident_count=len(confident),
+        is_complete=antecedents.is_complete,
+    )
+
+
+def subsets(totals: MatchTotals) -> pl.Series:
+    """Return each row's subset: hard if no rule fires, easy if a firing rule is right, else counterexamples."""
+    fired, right = pl.Series(totals.row_fired), pl.Series(totals.row_right)
+    subset = pl.when(fired == 0).then(pl.lit("hard")).when(right > 0).then(pl.lit("easy"))
+    return pl.select(subset=subset.otherwise(pl.lit("counterexamples"))).to_series()
+
+
+def _encode_training(train: pl.DataFrame, labels: pl.DataFrame | None, config: VqaCeConfig) -> Transactions:
+    kept = keep_top_answers(train, config.top_answers, config.answer_ties)
+    if kept.is_empty():
+        raise SourceError(
+            f"training questions: got {len(train):,} rows and none with an answer, expected some to mine from. "
+            "Check the training files."
+        )
+    return encode_training(kept, labels, items=config.items or "both", score_threshold=config.score_threshold)
+
+
+def _in_order(rules: RuleArrays, training: Transactions) -> RuleArrays:
+    return rules.take(rule_order(rules, training.vocabulary))
