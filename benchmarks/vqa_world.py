@@ -27,8 +27,8 @@ LABELS, WORDS, TAIL_ANSWERS = 1_600, 16_000, 90_000
 BOXES = 22
 CHUNK = 20_000  # records held as Python objects at once
 
-# Calibrated at scale 1 (397K rows of 15.6 items, 7,361 of them frequent, 4.9M antecedents, 3.1M confident):
-# steeper tails and fewer topics give more antecedents, stronger habits more confident ones.
+# Calibrated so that scale 1 keeps 400K rows of 15.7 items, 7,400 of them frequent, with 4.8M antecedents,
+# 3.2M of them confident. Steeper heads and fewer topics give more; stronger habits, more confident ones.
 LABEL_EXPONENT, LABEL_SHIFT, WORD_EXPONENT, WORD_SHIFT = 1.15, 1.8, 1.5, 12.0
 TAIL_SHARE, TAIL_EXPONENT, TAIL_SHIFT = 0.54, 1.25, 170.0
 TOPICS, TOPIC_LABELS, TOPIC_WORDS, TOPIC_ANSWERS, TOPIC_TEMPLATES = 90, 45, 30, 80, 12
@@ -63,9 +63,8 @@ QUESTIONS = {
     "judge": "50 is the| {o} {w}; 28 is this a| {w} {v}; 22 is this| {w}; 20 are the| {o}s {w}; "
     "16 is the man| {w} the {o}; 14 is it| {w}; 14 does the| {o} have a {w}; 12 are these| {o}s {w}; "
     "12 is| the {o}'s {v} {w}; 12 does this| look like a {w}; 10 are they| {w} the {v}; "
-    "8 is he| {w} or {v}; "
-    "10 is the woman| wearing a {w}; 8 do| you think the {o} is {w}; 8 is the person| {w} a {o}; "
-    "4 was| this taken during {w}; 3 could| this {o} be {w}",
+    "8 is he| {w} or {v}; 10 is the woman| wearing a {w}; 8 do| you think the {o} is {w}; "
+    "8 is the person| {w} a {o}; 4 was| this taken during {w}; 3 could| this {o} be {w}",
     "count": "60 how many| {o}s are there; 14 how many| {w} {o}s are visible; 12 how many people are| {w}; "
     "10 how many people are in| the {o}",
     "number": "8 what number is| on the {o}; 5 what time| is it; 5 what| year was this {v} taken",

@@ -105,7 +105,9 @@ def count_itemsets(
                 counts[frozenset(itemset)][row.answer] += weight
     answer_counts = count_answers(rows, weights)
     return {
-        itemset: Found(answer := best_answer(of_itemset, answer_counts), of_itemset.total(), of_itemset[answer])
+        itemset: Found(
+            answer := best_answer(of_itemset, answer_counts), of_itemset.total(), of_itemset[answer]
+        )
         for itemset, of_itemset in counts.items()
     }
 
@@ -250,9 +252,7 @@ def vote_weighted(
     return min(sums, key=lambda answer: (-sums[answer], -answer_counts[answer], answer))
 
 
-def predict(
-    rules: Sequence[Rule], training_rows: Sequence[Row], rows: Sequence[Row], vote: str
-) -> list[str]:
+def predict(rules: Sequence[Rule], training_rows: Sequence[Row], rows: Sequence[Row], vote: str) -> list[str]:
     """Return the rule classifier's answer to every row."""
     kept = classifier(rules, training_rows)
     answer_counts = count_answers(training_rows)

@@ -87,7 +87,7 @@ def _image_labels(
     ids, notes = canonical_image_ids(pl.Series("image_id", names, dtype=pl.String))
     by_record = pl.DataFrame({RECORD: positions_column(range(len(names))), "image_id": ids})
     problems = find_problems(by_record, is_blank("image_id"), "image_id", "an id", "image id")
-    problems += find_duplicates(by_record, "image_id") + _repeated_keys(source, names)
+    problems += find_duplicates(by_record, "image_id", "image id") + _repeated_keys(source, names)
     frames = []
     with paused_gc():
         for chunk in decode_chunks(list(images.values()), _Detections):

@@ -127,6 +127,7 @@ def _field_problems(position: int, raw: bytes | msgspec.Raw, record_type: type[R
 
 _MESSAGE = re.compile(r"(?P<text>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
 _TYPE_ERROR = re.compile(r"Expected `(?P<expected>.+?)`, got `(?P<got>.+?)`$")
+_LENGTH_ERROR = re.compile(r"Expected `(?P<expected>.+?)` of length (?P<length>\d+)")
 _MISSING_ERROR = re.compile(r"Object missing required field `(?P<name>.+?)`$")
 _WORDS = {
     "str": "text",
@@ -150,6 +151,9 @@ def _problem(position: int, field: str, raw: bytes | msgspec.Raw, error: Excepti
     if match := _TYPE_ERROR.match(text):
         got = _WORDS.get(match["got"], match["got"]) if path else excerpt(raw)
         return Problem((position,), field + path, got, _types_in_words(match["expected"].split(" | ")))
+    if match := _LENGTH_ERROR.match(text):
+        expected = f"{_types_in_words([match['expected']])} of length {match['length']}"
+        return Problem((position,), field + path, excerpt(raw), expected)
     if match := _MISSING_ERROR.match(text):
         return Problem((position,), f"{field}{path}.{match['name']}", "no such field", "a value")
     return Problem((position,), field + path, f"{excerpt(raw)} ({text.lower()})", "a valid value")

@@ -43,7 +43,8 @@ def test_every_cut_of_a_json_text_is_told(write: Write) -> None:
     [
         (
             '{"questions": []}{"questions": []}',
-            'got more text after the JSON value, at byte 17 ({"questions": []}), expected one value. Remove it.',
+            'got more text after the JSON value, at byte 17 ({"questions": []}), '
+            "expected one value. Remove it.",
         ),
         (
             '[{"a": 1}]\n[{"a": 2}]',
@@ -55,7 +56,8 @@ def test_every_cut_of_a_json_text_is_told(write: Write) -> None:
         ),
         (
             "{'a': 1}",
-            "got broken JSON at byte 1 (object keys must be strings: 'a': 1}), expected valid JSON. Correct it.",
+            "got broken JSON at byte 1 (object keys must be strings: 'a': 1}), "
+            "expected valid JSON. Correct it.",
         ),
         (
             '{"a": "x\ny"}',
@@ -63,7 +65,8 @@ def test_every_cut_of_a_json_text_is_told(write: Write) -> None:
         ),
         (
             "question_id,answer",
-            "got text that starts with 'question_id,answer', expected JSON. Check that this is the right file.",
+            "got text that starts with 'question_id,answer', expected JSON. "
+            "Check that this is the right file.",
         ),
         (
             "null",
@@ -80,7 +83,8 @@ def test_every_cut_of_a_json_text_is_told(write: Write) -> None:
         ),
         (
             r'{"a": 1, "k\udc00": 2}',
-            r'got the key "k\udc00" with half a surrogate pair at byte 9, expected Unicode text. Correct the key.',
+            r'got the key "k\udc00" with half a surrogate pair at byte 9, '
+            "expected Unicode text. Correct the key.",
         ),
     ],
 )  # fmt: skip

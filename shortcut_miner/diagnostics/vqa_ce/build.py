@@ -79,8 +79,8 @@ def build(
     provenance, figures = outputs.describe(inputs, found, config, limit)
     if out is not None:
         with timed(costs, "write", on_stage):
-            run = outputs.run_record(out, files, costs, inputs, threads)
-            outputs.write(out, inputs, found, config, provenance, figures, run)
+            outputs.write(out, inputs, found, config, provenance, figures)
+        outputs.write_run_record(out, files, costs, inputs, threads)
     warnings = list(inputs.warnings)
     if not found.is_complete:
         warnings.append(

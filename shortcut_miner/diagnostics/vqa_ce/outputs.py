@@ -119,7 +119,6 @@ def write(
     config: VqaCeConfig,
     provenance: Provenance,
     figures: dict[str, Any],
-    run: dict[str, Any],
 ) -> None:
     """Write the whole folder; every file gets its final name only when all are complete.
 
@@ -147,7 +146,6 @@ def write(
         results = zip(_release_ids(predictions["question_id"]), predictions["answer"].to_list(), strict=True)
         released = [{"question_id": question_id, "answer": answer} for question_id, answer in results]
         (folder / "rules_predictions.json").write_bytes(msgspec.json.encode(released))
-        write_json(run, folder / RUN_RECORD)
         write_json(provenance.for_manifest() | {"figures": figures}, folder / MANIFEST)
 
 
@@ -217,11 +215,11 @@ def _write_matches(path: Path, inputs: VqaCeInputs, found: Shortcuts, provenance
             write_rows(block)
 
 
-def run_record(
+def write_run_record(
     out: Path, files: VqaCeFiles, costs: list[StageCost], inputs: VqaCeInputs, threads: int | None
-) -> dict[str, Any]:
-    """Return what ``run.json`` says: paths, threads and costs, which don't change the result."""
-    return {
+) -> None:
+    """Write ``run.json``: paths, threads and costs, which don't change the result."""
+    record = {
         "out": str(out.resolve()),
         "files": {role: str(path.resolve()) for role, path in dataclasses.asdict(files).items() if path},
         "backend": "numba",
@@ -230,3 +228,5 @@ def run_record(
         "notes": list(inputs.notes),
         "warnings": list(inputs.warnings),
     }
+    with staged_folder(out) as folder:
+        write_json(record, folder / RUN_RECORD)

@@ -1,0 +1,109 @@
+"""What the miner's arrays say, in the reference's plain values."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import polars as pl
+from reference import OBJECT, WORD, Antecedent, Found, Row, Rule
+from strategies import Table, encode, item_of
+
+from shortcut_miner.encoding import Transactions, Vocabulary
+from shortcut_miner.mining.miner import Antecedents
+from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.schemas import Rules
+
+
+def itemset(numbers: Iterable[int], vocabulary: Vocabulary) -> Antecedent:
+    return frozenset(item_of(int(number), vocabulary) for number in numbers if number >= 0)
+
+
+def antecedents_of_size(antecedents: Antecedents, size: int) -> np.ndarray:
+    """Return int32[antecedents, size]: vocabulary items of all antecedents of one length."""
+    which = np.arange(len(antecedents.levels[size].items), dtype=np.int64)
+    return antecedents.item_names[antecedents.paths(size, which)]
+
+
+def found_in(antecedents: Antecedents, vocabulary: Vocabulary) -> dict[Antecedent, Found]:
+    """Return what was mined, without the empty antecedent; an antecedent found twice is an error."""
+    found: dict[Antecedent, Found] = {}
+    for size, level in enumerate(antecedents.levels[1:], 1):
+        for k, items in enumerate(antecedents_of_size(antecedents, size)):
+            antecedent = itemset(items, vocabulary)
+            assert antecedent not in found
+            found[antecedent] = Found(
+                vocabulary.answers[int(level.best_class[k])],
+                int(level.antecedent_count[k]),
+                int(level.rule_count[k]),
+            )
+    return found
+
+
+def plain_rules(rules: RuleArrays, vocabulary: Vocabulary) -> list[Rule]:
+    """Return rules in the order given."""
+    return [
+        Rule(itemset(items, vocabulary), vocabulary.answers[int(answer)], int(rows), int(right))
+        for items, answer, rows, right in zip(
+            rules.items, rules.answers, rules.antecedent_count, rules.rule_count, strict=True
+        )
+    ]
+
+
+def table_rules(table: pl.DataFrame) -> list[Rule]:
+    """Return the rules of a Rules table in the order given."""
+    return [
+        Rule(
+            frozenset({(WORD, word) for word in row["antecedent_words"]})
+            | frozenset({(OBJECT, label) for label in row["antecedent_objects"]}),
+            row["answer"],
+            row["antecedent_count"],
+            row["rule_count"],
+        )
+        for row in table.iter_rows(named=True)
+    ]
+
+
+def rules_frame(rules: list[Rule], answer_counts: dict[str, int], transaction_count: int) -> pl.DataFrame:
+    """Return a schemas.Rules table of rules, without help from the package."""
+    rows = [
+        {
+            "rule_id": number,
+            "antecedent_words": rule.words,
+            "antecedent_objects": rule.objects,
+            "answer": rule.answer,
+            "modality": modality(rule),
+            "transaction_count": transaction_count,
+            "antecedent_count": rule.antecedent_count,
+            "answer_count": answer_counts.get(rule.answer, 0),
+            "rule_count": rule.rule_count,
+            "antecedent_support": rule.antecedent_count / transaction_count,
+            "support": rule.rule_count / transaction_count,
+            "confidence": rule.rule_count / rule.antecedent_count,
+            "lift": 0.0,
+        }
+        for number, rule in enumerate(rules)
+    ]
+    return pl.DataFrame(rows, schema=Rules.to_polars_schema())
+
+
+def modality(rule: Rule) -> str:
+    if rule.words and rule.objects:
+        return "multimodal"
+    return "objects" if rule.objects else "words"
+
+
+def encode_words(transactions: Iterable[Iterable[str]], answers: Iterable[str | None]) -> Transactions:
+    """Return transactions whose items are all words."""
+    rows = [
+        Row(frozenset((WORD, name) for name in items), answer)
+        for items, answer in zip(transactions, answers, strict=True)
+    ]
+    return encode(Table(rows, [1] * len(rows)))
+
+
+def same_levels(left: Antecedents, right: Antecedents) -> bool:
+    """Say whether two results are equal, array by array and type by type."""
+    return len(left.levels) == len(right.levels) and all(
+        a.dtype == b.dtype and np.array_equal(a, b)
+        for one, other in zip(left.levels, right.levels, strict=True)
+        for a, b in zip(one, other, strict=True)
+    )
