@@ -6,6 +6,7 @@ of one antecedent tie, the smaller number is the rarer answer, which is the fiel
 """
 
 import dataclasses
+import math
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
@@ -19,6 +20,8 @@ from shortcut_miner.text import basic_english
 
 ItemKinds = Literal["words", "objects", "both"]
 AnswerTies = Literal["first", "lexicographic"]
+
+_MOST_ORIGINAL_ROWS = math.isqrt(2**63 - 1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -235,13 +238,20 @@ def accepted_classes(
 
 
 def _checked_weights(weights: Sequence[int] | None, rows: int) -> npt.NDArray[np.int64]:
-    counts = np.ones(rows, np.int64) if weights is None else np.asarray(weights, np.int64)
-    if counts.shape != (rows,) or (rows and counts.min() < 1):
+    counts = np.asarray(weights if weights is not None and len(weights) else np.ones(rows, np.int64))
+    if counts.shape != (rows,) or counts.dtype.kind not in "iu" or (rows and counts.min() < 1):
+        least = f" with least value {counts.min()}" if counts.size and counts.dtype.kind in "iuf" else ""
         raise ConfigError(
-            f"weights: got shape {counts.shape} with least value {counts.min() if counts.size else 'none'}, "
-            f"expected {rows:,} integers of 1 or more. Pass one weight a row."
+            f"weights: got {counts.dtype} of shape {counts.shape}{least}, expected {rows:,} integers of 1 or more. "
+            "Pass one weight a row."
         )
-    return counts
+    total = sum(counts.tolist())
+    if total > _MOST_ORIGINAL_ROWS:
+        raise ConfigError(
+            f"weights: got a sum of {total:,}, expected at most {_MOST_ORIGINAL_ROWS:,}, so that products of two counts "
+            "are exact in 64 bits. Divide the weights."
+        )
+    return counts.astype(np.int64)
 
 
 def _word_items(questions: pl.DataFrame) -> pl.DataFrame:

@@ -36,7 +36,7 @@ def is_confident(
     """
     threshold = min_confidence * antecedent_count
     confident = rule_count >= threshold
-    exact = Fraction(repr(min_confidence))
+    exact = Fraction(repr(float(min_confidence)))
     for k in np.flatnonzero(np.abs(rule_count - threshold) <= 1e-9 * np.maximum(antecedent_count, 1)):
         confident[k] = int(rule_count[k]) >= exact * int(antecedent_count[k])
     return confident

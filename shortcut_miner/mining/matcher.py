@@ -5,6 +5,7 @@ come block by block.
 """
 
 import dataclasses
+import itertools
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -20,8 +21,8 @@ from shortcut_miner.mining.threads import blocks, thread_count
 
 Ints = npt.NDArray[np.int64]
 
-# Blocks of rows: large enough to share a trie node's work, small enough to keep all threads busy.
-_LEAST_BLOCK = 1 << 14
+# Large blocks share the work at a trie node; a thread holds 32 bytes a row of its block.
+_ROWS_A_BLOCK = 1 << 21
 _PAIRS_A_BLOCK = 1 << 24
 
 
@@ -62,24 +63,84 @@ class MatchTotals:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Prepared:
-    """Rows in the trie's item numbers."""
+class _Block:
+    """A block of rows, delivered by item, and the trie's first nodes with their estimated work."""
 
     offsets: Ints
     items: npt.NDArray[np.int32]
+    starts: Ints
+    rows: npt.NDArray[np.int32]
+    after: Ints
+    first_nodes: tuple[int, int]
+    work: Ints
+
+    @property
+    def arrays(self) -> tuple[npt.NDArray[np.generic], ...]:
+        """What the kernel takes, in its order."""
+        return self.starts, self.rows, self.after, self.offsets, self.items
+
+    def shares(self, count: int) -> list[tuple[int, int]]:
+        """Cut the first nodes into at most `count` ranges of about equal work."""
+        first, stop = self.first_nodes
+        total = np.cumsum(self.work + 1)
+        cuts = np.searchsorted(total, total[-1] * np.arange(1, count) / count) if len(total) else []
+        edges = np.unique([first, *(first + np.asarray(cuts, np.int64)), stop])
+        return list(itertools.pairwise(edges.tolist()))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RuleIndex:
+    """Rules as a trie, ready to be matched against any rows of their vocabulary.
+
+    Attributes
+    ----------
+    numbers : int32[vocabulary items + 1]
+        Each item's number in the trie, -1 if no rule uses it.
+    item_count : int
+        Items used.
+    trie : Trie
+        See kernels_numba.match.
+    depth : int
+        Items of the longest antecedent.
+    """
+
+    numbers: npt.NDArray[np.int32]
     item_count: int
     trie: kernels.Trie
     depth: int
 
+    def __len__(self) -> int:
+        """Return the number of rules."""
+        return len(self.trie.rule_class)
+
+
+def _projected(index: RuleIndex, transactions: Transactions) -> tuple[Ints, npt.NDArray[np.int32]]:
+    """Return (offsets, items) of the rows in the trie's item numbers, ascending."""
+    same_order = np.arange(len(transactions), dtype=np.int64)
+    return mine_kernels.project_rows(transactions.offsets, transactions.items, same_order, index.numbers)
+
+
+def _block(index: RuleIndex, offsets: Ints, items: npt.NDArray[np.int32], first: int, stop: int) -> _Block:
+    """Return the rows first..stop-1, numbered from 0."""
+    items = items[offsets[first] : offsets[stop]]
+    offsets = offsets[first : stop + 1] - offsets[first]
+    starts, rows, after = mine_kernels.deliver(offsets, items, index.item_count)
+    first_nodes = (int(index.trie.child_starts[0]), int(index.trie.child_starts[1]))
+    work = mine_kernels.suffix_work(starts, rows, after, offsets)
+    return _Block(offsets, items, starts, rows, after, first_nodes, work[index.trie.items[slice(*first_nodes)]])
+
 
 def match_totals(
-    rules: RuleArrays, transactions: Transactions, accepted: Accepted | None = None, threads: int | None = None
+    rules: RuleArrays | RuleIndex,
+    transactions: Transactions,
+    accepted: Accepted | None = None,
+    threads: int | None = None,
 ) -> MatchTotals:
     """Return the totals of matching every rule against every row.
 
     Parameters
     ----------
-    rules : RuleArrays
+    rules : RuleArrays or RuleIndex
         In the vocabulary of `transactions`; their order decides which rule is "first".
     transactions : Transactions
         Rows to match. Weights play no part: a row is a row.
@@ -88,116 +149,176 @@ def match_totals(
     threads : int, optional
         Default: see :func:`shortcut_miner.mining.threads.thread_count`.
     """
-    threads = threads or thread_count()
     accepted = accepted or Accepted.majority(transactions)
-    prepared = _prepare(rules, transactions)
-    targets = kernels.Targets(
-        transactions.classes,
-        accepted.offsets,
-        accepted.classes,
-        kernels.sketch_classes(accepted.offsets, accepted.classes),
-    )
-    rows, none = len(transactions), np.iinfo(np.int64).max
-    per_row = [np.zeros(rows, np.int64), np.zeros(rows, np.int64), np.full(rows, none), np.full(rows, none)]
+    index = _indexed(rules, transactions)
+    offsets, items = _projected(index, transactions)
+    sketch = kernels.sketch_classes(accepted.offsets, accepted.classes)
     per_rule = np.zeros((3, len(rules)), np.int64)
-    nothing = np.empty(0, np.int64)
-    lock = threading.Lock()
-
-    def match(block: tuple[int, int]) -> None:
-        block_per_rule = np.zeros_like(per_rule)
-        tallies = kernels.Tallies(*block_per_rule, *per_row, cursor=nothing, pairs=nothing)
-        _match(block, prepared, targets, tallies)
-        with lock:
-            np.add(per_rule, block_per_rule, out=per_rule)
-
-    size = max(_LEAST_BLOCK, -(-rows // (4 * threads)))
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(match, blocks(rows, size)))
-    for first in per_row[2:]:
-        first[first == none] = -1
+    per_row = _row_tallies(len(transactions))
+    for first, stop in blocks(len(transactions), _ROWS_A_BLOCK):
+        starts = accepted.offsets[first : stop + 1]
+        targets = kernels.Targets(transactions.classes[first:stop], starts, accepted.classes, sketch[first:stop])
+        block = _block(index, offsets, items, first, stop)
+        _add_empty_antecedent(index.trie, targets, per_rule, per_row[:, first:stop])
+        _match_block(block, index, targets, per_rule, per_row[:, first:stop], threads or thread_count())
+    for firsts in per_row[2:]:
+        firsts[firsts == kernels.NO_RULE] = -1
     return MatchTotals(*per_rule, *per_row)
 
 
+def _indexed(rules: RuleArrays | RuleIndex, transactions: Transactions) -> RuleIndex:
+    if isinstance(rules, RuleIndex):
+        return rules
+    return index_rules(rules, np.bincount(transactions.items, minlength=transactions.vocabulary.item_count))
+
+
 def match_pairs(
-    rules: RuleArrays, transactions: Transactions, fired: Ints | None = None
+    rules: RuleArrays | RuleIndex, transactions: Transactions, fired: Ints | None = None
 ) -> Iterator[tuple[int, Ints, Ints]]:
     """Yield every (row, rule) pair, block by block: (first row, offsets, rule positions).
 
     Rule ``pairs[offsets[k]:offsets[k + 1]]``, ascending, fire on row ``first + k``. A block holds at most
     16M pairs (128 MB), or one row. `fired` saves a pass if :func:`match_totals` has counted already.
     """
-    fired = match_totals(rules, transactions).row_fired if fired is None else fired
-    prepared = _prepare(rules, transactions)
+    index = _indexed(rules, transactions)
+    fired = match_totals(index, transactions).row_fired if fired is None else fired
+    offsets_in, items = _projected(index, transactions)
     no_ints, no_classes = np.empty(0, np.int64), np.empty(0, np.int32)
     targets = kernels.Targets(no_classes, no_ints, no_classes, np.empty(0, np.uint64))
+    everywhere = index.trie.rules[: index.trie.rule_starts[1]]
     ends = np.cumsum(fired)
     first = 0
     while first < len(transactions):
         before = int(ends[first - 1]) if first else 0
         stop = max(first + 1, int(np.searchsorted(ends, before + _PAIRS_A_BLOCK, side="right")))
         offsets = np.concatenate(([0], ends[first:stop] - before))
-        cursor = np.zeros(len(transactions), np.int64)
-        cursor[first:stop] = offsets[:-1]
         pairs = np.empty(int(offsets[-1]), np.int64)
         if len(pairs):
+            pairs[offsets[:-1, None] + np.arange(len(everywhere))] = everywhere
+            cursor = offsets[:-1] + len(everywhere)
             tallies = kernels.Tallies(*([no_ints] * 7), cursor=cursor, pairs=pairs)
-            _match((first, stop), prepared, targets, tallies)
+            block = _block(index, offsets_in, items, first, stop)
+            kernels.match_first_items(*block.first_nodes, *block.arrays, index.trie, index.depth, targets, tallies)
             row = np.repeat(np.arange(stop - first, dtype=np.int64), np.diff(offsets))
-            pairs = np.sort(row * len(rules) + pairs) % len(rules)
+            pairs = np.sort(row * len(index) + pairs) % len(index)
         yield first, offsets, pairs
         first = stop
 
 
-def _match(
-    block: tuple[int, int], prepared: _Prepared, targets: kernels.Targets, tallies: kernels.Tallies
+def _row_tallies(rows: int) -> Ints:
+    """Return int64[4, rows]: rules fired and right (0), first rule and first right rule (none yet)."""
+    tallies = np.zeros((4, rows), np.int64)
+    tallies[2:] = kernels.NO_RULE
+    return tallies
+
+
+def _add_empty_antecedent(trie: kernels.Trie, targets: kernels.Targets, per_rule: Ints, per_row: Ints) -> None:
+    """Tally the rules without items, which fire on every row."""
+    fired, right, best, best_right = per_row
+    accepted = targets.accepted[targets.accepted_starts[0] : targets.accepted_starts[-1]]
+    row = np.repeat(np.arange(len(fired)), np.diff(targets.accepted_starts))
+    for rule in trie.rules[: trie.rule_starts[1]]:
+        answer = trie.rule_class[rule]
+        is_accepted = np.zeros(len(fired), np.bool_)
+        is_accepted[row[(accepted == answer) & (answer >= 0)]] = True
+        is_right = (targets.majority == answer) & (answer >= 0)
+        per_rule[:, rule] += (len(fired), is_right.sum(), is_accepted.sum())
+        fired += 1
+        right += is_accepted
+        np.minimum(best, rule, out=best)
+        best_right[is_accepted] = np.minimum(best_right[is_accepted], rule)
+
+
+def _match_block(
+    block: _Block,
+    index: RuleIndex,
+    targets: kernels.Targets,
+    per_rule: Ints,
+    per_row: Ints,
+    threads: int,
 ) -> None:
-    kernels.match_block(
-        *block, prepared.offsets, prepared.items, prepared.item_count,
-        prepared.trie, prepared.depth, targets, tallies,
-    )  # fmt: skip
+    """Match one block of rows, its first nodes shared out among threads, each with its own row tallies."""
+    local = threading.local()
+    parts: list[Ints] = []
+    nothing = np.empty(0, np.int64)
+
+    def match(nodes: tuple[int, int]) -> None:
+        if not hasattr(local, "per_row"):
+            local.per_row = per_row if threads == 1 else _row_tallies(per_row.shape[1])
+            parts.append(local.per_row)
+        tallies = kernels.Tallies(*per_rule, *local.per_row, cursor=nothing, pairs=nothing)
+        kernels.match_first_items(*nodes, *block.arrays, index.trie, index.depth, targets, tallies)
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(match, block.shares(4 * threads if threads > 1 else 1)))
+    for part in parts if threads > 1 else []:
+        per_row[:2] += part[:2]
+        np.minimum(per_row[2:], part[2:], out=per_row[2:])
 
 
-def _prepare(rules: RuleArrays, transactions: Transactions) -> _Prepared:
-    """Return the rules as a trie over the items they use, rare items first, and the rows in its numbers."""
-    item_count = transactions.vocabulary.item_count
-    frequency = np.bincount(transactions.items, minlength=item_count + 1)
-    used = np.unique(rules.items[rules.items >= 0])
-    used = used[np.argsort(frequency[used], kind="stable")]
+def index_rules(rules: RuleArrays, item_frequency: Ints) -> RuleIndex:
+    """Return rules as a trie over the items they use, rare items first.
+
+    Parameters
+    ----------
+    rules : RuleArrays
+        In the numbers of a vocabulary.
+    item_frequency : int64[items]
+        How common each item of the vocabulary is. It decides the speed of matching, not its result.
+    """
     # One more than the vocabulary: an item that no row can hold (see rules.encode_rules).
-    number = np.full(item_count + 1, -1, np.int32)
-    number[used] = np.arange(len(used), dtype=np.int32)
-    same_order = np.arange(len(transactions), dtype=np.int64)
-    offsets, items = mine_kernels.project_rows(transactions.offsets, transactions.items, same_order, number)
-    paths = np.where(rules.items >= 0, number[rules.items], np.iinfo(np.int32).max)
+    frequency = np.append(item_frequency, 0)
+    is_used = np.zeros(len(frequency), np.bool_)
+    is_used[rules.items[rules.items >= 0]] = True
+    used = np.flatnonzero(is_used)
+    used = used[np.argsort(frequency[used], kind="stable")]
+    numbers = np.full(len(frequency) + 1, -1, np.int32)  # the last entry is for the padding, -1
+    numbers[used] = np.arange(len(used), dtype=np.int32)
+    paths = numbers[rules.items]
+    paths[rules.items < 0] = len(used)
     paths.sort(axis=1)
-    return _Prepared(offsets, items, len(used), _trie(paths, rules.answers), rules.items.shape[1])
+    return RuleIndex(numbers[:-1], len(used), _trie(paths, len(used), rules.answers), rules.items.shape[1])
 
 
-def _trie(paths: npt.NDArray[np.int32], answers: npt.NDArray[np.int32]) -> kernels.Trie:
-    """Return the trie of item paths (ascending, filled up with the largest int32), breadth first."""
-    padding = np.iinfo(np.int32).max
+def _trie(paths: npt.NDArray[np.int32], padding: int, answers: npt.NDArray[np.int32]) -> kernels.Trie:
+    """Return the trie of item paths (ascending, filled up with `padding`), breadth first."""
     count, width = paths.shape
-    order = np.lexsort([np.where(paths[:, k] == padding, -1, paths[:, k]) for k in range(width - 1, -1, -1)])
+    order = _path_order(paths, padding)
     ordered = paths[order]
+    # Where a path first differs from the one before it, a new node begins; below that, all are new.
+    same_upto = np.zeros(count, np.int64)
+    if count:
+        differs = ordered[1:] != ordered[:-1]
+        same_upto[1:] = np.where(differs.any(axis=1), differs.argmax(axis=1), width)
     node = np.zeros(count, np.int64)
-    parents, items = [np.array([0], np.int64)], [np.array([-1], np.int32)]
-    total = 1
+    parents, items, total = [np.array([0], np.int64)], [np.array([-1], np.int32)], 1
     for depth in range(width):
-        inside = np.flatnonzero(ordered[:, depth] != padding)
-        key = np.stack((node[inside], ordered[inside, depth].astype(np.int64)))
-        is_new = np.concatenate(([True], (key[:, 1:] != key[:, :-1]).any(axis=0)))[: len(inside)]
-        parents.append(key[0, is_new])
-        items.append(key[1, is_new].astype(np.int32))
-        node[inside] = total + np.cumsum(is_new) - 1
+        inside = ordered[:, depth] != padding
+        is_new = inside & (same_upto <= depth)
+        is_new[:1] |= inside[:1]
+        parents.append(node[is_new])
+        items.append(ordered[is_new, depth])
+        node = np.where(inside, total - 1 + np.cumsum(is_new), node)
         total += int(is_new.sum())
-    parent = np.concatenate(parents)[1:]
-    child_starts = np.concatenate(([1], 1 + np.cumsum(np.bincount(parent, minlength=total))))
+    child_starts = 1 + np.cumsum(np.bincount(np.concatenate(parents)[1:], minlength=total))
     node_of_rule = np.empty(count, np.int64)
     node_of_rule[order] = node
     return kernels.Trie(
         items=np.concatenate(items),
-        child_starts=child_starts.astype(np.int64),
-        rule_starts=np.concatenate(([0], np.cumsum(np.bincount(node_of_rule, minlength=total)))).astype(np.int64),
+        child_starts=np.concatenate(([1], child_starts)),
+        rule_starts=np.concatenate(([0], np.cumsum(np.bincount(node_of_rule, minlength=total)))),
         rules=np.argsort(node_of_rule, kind="stable"),
         rule_class=answers,
     )
+
+
+def _path_order(paths: npt.NDArray[np.int32], padding: int) -> Ints:
+    """Return the lexicographic order of paths, a shorter path before its extensions."""
+    width = paths.shape[1]
+    keys = np.where(paths == padding, 0, paths + 1)
+    if (padding + 1) ** width < 1 << 63:
+        key = np.zeros(len(paths), np.int64)
+        for depth in range(width):
+            key = key * (padding + 1) + keys[:, depth]
+        return np.argsort(key, kind="stable")
+    return np.lexsort([keys[:, depth] for depth in range(width - 1, -1, -1)])

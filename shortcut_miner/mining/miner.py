@@ -273,7 +273,10 @@ def _search_chunk(
         if budget < 0:
             return None, space
         if reached == first:
-            larger = _empty_found(2 * len(found.item), config.max_antecedent)
+            # More than a full buffer lies below one item: the budget bounds time and memory, not the data.
+            if len(found.item) >= budget:
+                return None, space
+            larger = _empty_found(min(2 * len(found.item), budget), config.max_antecedent)
             found = larger._replace(size=found.size)
             space = space._replace(found=found)
         found.size[0] = 0

@@ -126,7 +126,7 @@ def encode_rules(table: pl.DataFrame, vocabulary: Vocabulary) -> RuleArrays:
     items = np.concatenate((words, objects), axis=1)
     unknown = (items == _UNKNOWN).any(axis=1)
     items[unknown] = _NO_ITEM
-    items[unknown, 0] = vocabulary.item_count
+    items[unknown, :1] = vocabulary.item_count
     items.sort(axis=1)
     items[items == _NO_ITEM] = -1
     longest = int((items >= 0).sum(axis=1).max(initial=0))

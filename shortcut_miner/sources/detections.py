@@ -50,6 +50,13 @@ def read_labels(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error")
     Parquet table with the columns image_id, label and, optionally, score. An image with an empty list
     gives one row without label: known, none found.
 
+    Parameters
+    ----------
+    path : path-like
+        A plain, .gz or .zst file, a zip with one member, or ``archive.zip/member``.
+    on_bad_row : {"error", "skip"}
+        Raise for all records that don't fit at once, or skip and count them.
+
     Returns
     -------
     Reading

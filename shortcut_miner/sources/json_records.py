@@ -101,7 +101,7 @@ def _decode_one_by_one(raws: Raws, start: int, record_type: type[Record]) -> Chu
             positions.append(position)
         except DECODE_ERRORS as error:
             found = _field_problems(position, raw, record_type)
-            problems.extend(found or [_problem(position, "record", raw, error)])
+            problems.extend(found or [decoding_problem(position, "record", raw, error)])
     return Chunk(positions, records, problems)
 
 
@@ -121,7 +121,7 @@ def _field_problems(position: int, raw: bytes | msgspec.Raw, record_type: type[R
         try:
             msgspec.json.decode(values[name], type=field.type)
         except DECODE_ERRORS as error:
-            problems.append(_problem(position, name, values[name], error))
+            problems.append(decoding_problem(position, name, values[name], error))
     return problems
 
 
@@ -140,8 +140,8 @@ _WORDS = {
 }
 
 
-def _problem(position: int, field: str, raw: bytes | msgspec.Raw, error: Exception) -> Problem:
-    """Put a decoder's error into our words; a nested path is told by the decoder's message."""
+def decoding_problem(position: int, field: str, raw: bytes | msgspec.Raw, error: Exception) -> Problem:
+    """Return a decoder's error in our words; a nested path is told by the decoder's message."""
     if isinstance(error, UnicodeDecodeError):
         return Problem((position,), field, f"bytes that are no UTF-8 ({excerpt(raw)})", "UTF-8 text")
     if isinstance(error, RecursionError):

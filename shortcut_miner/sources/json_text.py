@@ -107,32 +107,43 @@ def _split_top(content: bytes) -> Top:
 
 
 _UNUSUAL = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
-_TOKEN = re.compile(rb'("(?:[^"\\]|\\.)*")(\s*:)?|-?Infinity|NaN', re.DOTALL)
+# One match runs over everything usual (numbers, texts without \u) up to the next doubtful token or the end.
+# Possessive, and never without a match: no input makes it slow.
+_DOUBTFUL = re.compile(
+    rb"""(?:[^"NI\-]++ | N(?!aN) | I(?!nfinity) | -(?!Infinity)
+        | "(?:[^"\\]++ | \\[^u])*+"            # a text without \u
+        | "(?:[^"\\]++ | \\.?)*+\Z             # a text that never ends
+        )*+
+        (?: (?P<number>-?Infinity | NaN) | (?P<text>"(?:[^"\\]++ | \\.)*+")(?P<colon>\s*+:)? | \Z)""",
+    re.DOTALL | re.VERBOSE,
+)
 
 
 def _with_nulls(source: Source) -> tuple[bytes, tuple[str, ...]]:
     """Replace values that are no JSON by null; the notes count them."""
-    if not _UNUSUAL.search(source.content):
-        return source.content, ()
-    counts = {"NaN or infinite numbers": 0, "texts with a lone surrogate": 0}
-
-    def replaced(match: re.Match[bytes]) -> bytes:
-        text, colon = match[1], match[2]
-        if text is None:
-            counts["NaN or infinite numbers"] += 1
-            return b"null"
-        if b"\\u" not in text or not _is_broken(text):
-            return match[0]
-        if colon:
-            raise SourceError(
-                f"{source.path}: got the key {excerpt(text)} with half a surrogate pair at byte "
-                f"{match.start():,}, expected Unicode text. Correct the key."
-            )
-        counts["texts with a lone surrogate"] += 1
-        return b"null"
-
-    repaired = _TOKEN.sub(replaced, source.content)
-    return repaired, tuple(f"{what} read as null: {count:,}" for what, count in counts.items() if count)
+    content = source.content
+    if not _UNUSUAL.search(content):
+        return content, ()
+    pieces, end = [], 0
+    numbers = texts = 0
+    for match in _DOUBTFUL.finditer(content):
+        if match["number"]:
+            numbers += 1
+        elif match["text"] and _is_broken(match["text"]):
+            if match["colon"]:
+                raise SourceError(
+                    f"{source.path}: got the key {excerpt(match['text'])} with half a surrogate pair at byte "
+                    f"{match.start('text'):,}, expected Unicode text. Correct the key."
+                )
+            texts += 1
+        else:
+            continue
+        start = match.start("number" if match["number"] else "text")
+        pieces += [content[end:start], b"null"]
+        end = match.end()
+    counts = {"NaN or infinite numbers": numbers, "texts with a lone surrogate": texts}
+    notes = tuple(f"{what} read as null: {count:,}" for what, count in counts.items() if count)
+    return b"".join([*pieces, content[end:]]), notes
 
 
 def _is_broken(text: bytes) -> bool:

@@ -49,7 +49,7 @@ class _Prediction(msgspec.Struct, gc=False):
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows of a file before their check; `lines` numbers them where they aren't simply counted."""
+    """Rows of a file before their ids are checked; `label` names a row by its position."""
 
     kind: str
     table: pl.DataFrame
@@ -61,6 +61,13 @@ class _Rows:
 
 def read_predictions(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Reading:
     """Return a model's answers, one row a question, in file order.
+
+    Parameters
+    ----------
+    path : path-like
+        A plain, .gz or .zst file, a zip with one member, or ``archive.zip/member``.
+    on_bad_row : {"error", "skip"}
+        Raise for all rows that don't fit at once, or skip and count them.
 
     Returns
     -------

@@ -129,7 +129,7 @@ def find_problems(
     table: pl.DataFrame, condition: pl.Expr, column: str, expected: str, field: str | None = None
 ) -> list[Problem]:
     """Return a problem for every row where `condition` is true, with what `column` (`field`) holds."""
-    rows = table.filter(condition).select(RECORD, column)
+    rows = table.lazy().filter(condition).select(RECORD, column).collect()
     return [
         Problem((record,), field or column, _shown(value), expected) for record, value in rows.iter_rows()
     ]
@@ -144,6 +144,8 @@ def _shown(value: object) -> str:
 
 def find_duplicates(table: pl.DataFrame, key: str, field: str | None = None) -> list[Problem]:
     """Return a problem for every value of `key` (the file's `field`) that several records have."""
+    if table[key].n_unique() == table.height:
+        return []
     repeated = (
         table.filter(pl.col(key).is_duplicated())
         .group_by(key, maintain_order=True)

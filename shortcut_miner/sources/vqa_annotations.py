@@ -13,12 +13,13 @@ from shortcut_miner.sources.image_ids import canonical_image_ids
 from shortcut_miner.sources.json_records import (
     Chunk,
     decode_chunks,
+    decoding_problem,
     id_column,
     paused_gc,
     positions_column,
     text_column,
 )
-from shortcut_miner.sources.json_text import Raws
+from shortcut_miner.sources.json_text import DECODE_ERRORS, Raws
 from shortcut_miner.sources.kinds import ANNOTATIONS
 from shortcut_miner.sources.reading import (
     RECORD,
@@ -113,11 +114,12 @@ def _decode(raws: Raws) -> tuple[pl.DataFrame, list[Problem]]:
 
 def _answers_column(rows: Sequence[_Annotation], flat: list[str]) -> pl.Series:
     """Return List[String]; from the flat list where all have as many answers: four times faster."""
-    widths = {None if row.answers is None else len(row.answers) for row in rows}
-    width = widths.pop() if len(widths) == 1 else None
-    if width:
-        return text_column(flat).reshape((len(rows), width)).arr.to_list()
-    nested = [None if row.answers is None else [one.answer for one in row.answers] for row in rows]
+    given = [row.answers for row in rows]
+    lists = [one_list for one_list in given if one_list is not None]
+    widths = set(map(len, lists))
+    if len(lists) == len(given) and len(widths) == 1 and flat:
+        return text_column(flat).reshape((len(rows), widths.pop())).arr.to_list()
+    nested = [None if one_list is None else [one.answer for one in one_list] for one_list in given]
     return pl.Series(nested, dtype=pl.List(pl.String))
 
 
@@ -132,11 +134,18 @@ def _answer_record_keys(
     problems = []
     for row in _rows_to_number(lists, offsets):
         position = chunk.positions[row]
-        numbers = _numbered_records(raws[position])
-        if max(numbers, default=0) < MAX_RECORD_KINDS:
-            keys[row] = numbers if len(set(numbers)) < len(numbers) else None
-        elif len(set(numbers)) < len(numbers):
-            got = f"{max(numbers) + 1} kinds of answer records, some of them twice"
+        try:
+            numbers = _numbered_records(raws[position])
+        except DECODE_ERRORS as error:  # in a field that only this key reads
+            problems.append(decoding_problem(position, "answers", raws[position], error))
+            continue
+        kinds = max(numbers, default=0) + 1
+        if kinds == len(numbers):
+            continue
+        keys[row] = numbers
+        if kinds > MAX_RECORD_KINDS:
+            keys[row] = None
+            got = f"{kinds} kinds of answer records, some of them twice"
             problems.append(Problem((position,), "answers", got, f"at most {MAX_RECORD_KINDS} kinds"))
     return pl.Series(keys, dtype=pl.List(pl.UInt8)), problems
 

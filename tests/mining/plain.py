@@ -82,7 +82,7 @@ def rules_frame(rules: list[Rule], answer_counts: dict[str, int], transaction_co
         }
         for number, rule in enumerate(rules)
     ]
-    return pl.DataFrame(rows, schema=Rules.to_polars_schema())
+    return pl.DataFrame(rows, schema=Rules.create_empty().schema)
 
 
 def modality(rule: Rule) -> str:

@@ -51,19 +51,19 @@ def skewed_rows(rows: int, items: int, seed: int, answers: int = 4) -> Table:
 
 
 @pytest.mark.parametrize("max_antecedent", range(1, 9))
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(table=tables(), min_count=st.integers(1, 4))
 def test_equals_brute_force(table: Table, min_count: int, max_antecedent: int) -> None:
     assert_equals_brute_force(table, min_count, max_antecedent)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(table=tables(max_weight=4), min_count=st.integers(1, 9), max_antecedent=st.integers(1, 5))
 def test_weights_equal_brute_force(table: Table, min_count: int, max_antecedent: int) -> None:
     assert_equals_brute_force(table, min_count, max_antecedent)
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(table=tables(max_weight=4), min_count=st.integers(1, 6))
 def test_weights_equal_repeated_rows(table: Table, min_count: int) -> None:
     repeated = [row for row, weight in zip(table.rows, table.weights, strict=True) for _ in range(weight)]
@@ -71,7 +71,7 @@ def test_weights_equal_repeated_rows(table: Table, min_count: int) -> None:
     assert same_levels(weighted, mine(encode(Table(repeated, [1] * len(repeated))), min_count))
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(table=tables(min_rows=2), order=st.randoms(use_true_random=False))
 def test_row_order_does_not_matter(table: Table, order: object) -> None:
     rows = list(table.rows)
@@ -328,13 +328,13 @@ class TestManyCandidates:
         others = np.array([f"w{k}" for k in range(PAIR_LIMIT + 8)])
         rows, answers = [], []
         for row in range(1100):
-            is_rare = row < 220
+            is_rare = row < 440
             chosen = random.choice(len(others), 5 if is_rare else 4, replace=False)
             chosen[0] = row % len(others)
             rows.append([*others[chosen], *(["rare"] if is_rare else [])])
-            answers.append(f"a{chosen[1] % 3 if is_rare else row % 2}")
+            answers.append(f"a{row % 2}")
         # Every other item once more than "rare".
-        rows += [[name] for name in others for _ in range(221)]
+        rows += [[name] for name in others for _ in range(441)]
         answers += ["a0"] * (len(rows) - len(answers))
         table = Table(reference.word_rows(rows, answers), [1] * len(rows))
         transactions = encode(table)
@@ -348,19 +348,19 @@ class TestLargeNumbers:
     def test_more_than_65535_items_and_65536_rows(self) -> None:
         sparse = pytest.importorskip("scipy.sparse")
         random = np.random.default_rng(21)
-        rows, items, min_count = 70_001, 70_000, 2
+        rows, items, min_count = 140_001, 70_000, 2
         row = np.repeat(np.arange(rows), 5)
         item = np.stack(
             (
-                np.arange(rows) % items,  # every item
-                (np.arange(rows) * 7 + 1) % items,  # every item again, in other company
+                np.arange(rows) % items,  # every item twice
+                (np.arange(rows) * 7 + 1) % items,  # and twice again, in other company
                 (np.arange(rows) // 2) % items,
                 items - 1 - random.zipf(1.5, rows) % 400,
                 items - 1 - random.zipf(1.5, rows) % 400,
             ),
             axis=1,
         ).ravel()
-        classes = random.integers(0, 3, rows)
+        classes = random.integers(0, 2, rows)  # so every item has an answer in two rows
         holds = sparse.csr_array((np.ones(len(row), np.int64), (row, item)), shape=(rows, items))
         holds.data[:] = 1
         transactions = self.encode(holds, classes)
@@ -386,9 +386,8 @@ class TestLargeNumbers:
 
     @staticmethod
     def encode(holds: "object", classes: np.ndarray) -> Transactions:
-        rows, items = holds.shape
         holds.sort_indices()
-        names = np.array([f"w{k:05}" for k in range(items)])
+        names = np.array([f"w{k:05}" for k in range(holds.shape[1])])
         flat = names[holds.indices].tolist()
         lists = [flat[low:high] for low, high in zip(holds.indptr[:-1], holds.indptr[1:], strict=True)]
         return encode_lists(lists, [f"a{c}" for c in classes])

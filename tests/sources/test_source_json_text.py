@@ -129,3 +129,18 @@ def test_a_pretty_printed_file_has_its_keys_once(write: Write) -> None:
     assert isinstance(top, dict)
     check_no_key_twice(source, top, "questions")
     assert msgspec.json.decode(top["questions"]) == ["questions"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[NaN, " + b"N" * 200_000,
+        b"[NaN, " + b'"' + b'a\\"' * 100_000,
+        b"[NaN, " + b'"\\u00e9' * 50_001,
+        b"[NaN, " + b'"\\ud83d\\ude00" : , ' * 50_000 + b'"\\',
+        b"[NaN, " + b"-" * 100_000 + b"I" * 100_000,
+    ],
+)
+def test_no_broken_text_takes_long(write: Write, content: bytes) -> None:
+    # Each would take minutes if a scan started anew at every byte.
+    assert "got " in message_of(write("broken.json", content))

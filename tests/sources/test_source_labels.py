@@ -237,7 +237,7 @@ def test_all_bad_coco_records_are_told_at_once(write: Write) -> None:
             "  - annotations record 3, bbox: got [0, 0, 1], expected a list of length 4",
             "  - annotations record 4, bbox[3]: got null, expected a number",
             "  - annotations record 5, bbox[3]: got text, expected a number",
-            '  - annotations record 6, iscrowd: got "no", expected a whole number or true or false',
+            '  - annotations record 6, iscrowd: got "no", expected true or false or a whole number',
             "  - annotations record 7, category_id: got '1', expected an id in the list categories",
         ]
     )

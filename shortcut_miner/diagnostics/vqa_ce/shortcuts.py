@@ -23,7 +23,7 @@ from shortcut_miner.encoding import (
 )
 from shortcut_miner.errors import SourceError
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
-from shortcut_miner.mining.matcher import Accepted, MatchTotals, match_totals
+from shortcut_miner.mining.matcher import Accepted, MatchTotals, index_rules, match_totals
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays, rule_order
 from shortcut_miner.timing import StageCost, timed
@@ -146,8 +146,10 @@ def find_shortcuts(
         rules = _in_order(confident.take(~is_dropped), training)
         dropped_rules = _in_order(confident.take(is_dropped & config.keep_dropped), training)
     with timed(costs, "match", on_stage):
-        val_totals = match_totals(rules, validation, accepted, threads)
-        train_totals = match_totals(rules, training, None, threads)
+        frequency = np.bincount(training.items, minlength=training.vocabulary.item_count)
+        index = index_rules(rules, frequency)
+        val_totals = match_totals(index, validation, accepted, threads)
+        train_totals = match_totals(index, training, None, threads)
     with timed(costs, "classify", on_stage):
         kept = classifier.kept_rules(train_totals)
         predicted, predicted_by = classifier.predict(rules, kept, validation, config.vote or "best")

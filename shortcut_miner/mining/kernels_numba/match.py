@@ -10,11 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shortcut_miner.mining.kernels_numba.filter import find_child
-
-# With this many times more children than rows, a node's few hits are looked up and sorted singly.
-_FEW_ROWS_RATIO = 4
-
 
 class Trie(NamedTuple):
     """Rules by antecedent: node v has children ``child_starts[v]..`` and rules ``rules[rule_starts[v]..]``.
@@ -40,7 +35,7 @@ class Targets(NamedTuple):
 
 
 class Tallies(NamedTuple):
-    """What a match adds up. Per rule: rows fired, majority right, accepted. Per row: counts and first rules.
+    """What a match adds up. Per rule: rows fired, row's class right, accepted. Per row: counts, first rules.
 
     With room in ``pairs``, each hit only writes its rule at ``cursor[row]`` and moves the cursor on.
     """
@@ -57,11 +52,42 @@ class Tallies(NamedTuple):
 
 
 class Hits(NamedTuple):
-    """Hits sorted by trie node: the node, the row, and the position after the row's last matched item."""
+    """Hits sorted by trie node: the node, the local row, and the position after its last matched item."""
 
     nodes: np.ndarray
     rows: np.ndarray
     after: np.ndarray
+
+
+class Local(NamedTuple):
+    """The rows of one first item, copied side by side: items that its rules use, answers, tallies.
+
+    Everything below the first item works on these few contiguous rows and stays in cache.
+    """
+
+    rows: np.ndarray
+    items: np.ndarray
+    starts: np.ndarray
+    majority: np.ndarray
+    sketch: np.ndarray
+    fired: np.ndarray
+    right: np.ndarray
+    best: np.ndarray
+    best_right: np.ndarray
+
+
+class Space(NamedTuple):
+    """One thread's working memory, grown to the largest first item."""
+
+    local: Local
+    hits: Hits
+    found: Hits
+    child_of: np.ndarray
+    is_used: np.ndarray
+    fill: np.ndarray
+
+
+NO_RULE = np.iinfo(np.int64).max
 
 
 @njit(nogil=True, cache=True)
@@ -76,142 +102,180 @@ def sketch_classes(accepted_starts, accepted):
 
 
 @njit(nogil=True, cache=True)
-def match_block(first, stop, offsets, items, item_count, trie, depth, targets, tallies):
-    """Match the rows first..stop-1 (items in the trie's order, ascending) and add to `tallies`.
+def match_first_items(first, stop, starts, occurrence_rows, after, offsets, items, trie, depth, targets, tallies):
+    """Match below the trie's first nodes ``first..stop-1`` and add to `tallies`.
 
-    `depth` is the length of the longest antecedent.
+    `starts`, `occurrence_rows` and `after` deliver each item's rows (see kernels_numba.mine.deliver); rows
+    are ``items[offsets[r]:offsets[r + 1]]`` in the trie's item numbers, ascending. `depth` is the length of
+    the longest antecedent. Different first nodes touch different rules, but the same rows.
     """
-    hits, most = _first_hits(first, stop, offsets, items, item_count, trie, targets, tallies)
-    arena = Hits(np.empty(most * depth, np.int64), np.empty(most * depth, np.int32), np.empty(most * depth, np.int64))
-    child_of = np.full(item_count, -1, np.int64)
-    upto = np.zeros(depth + 2, np.int64)
-    stops = np.zeros(depth + 2, np.int64)
-    low = 0
-    while low < len(hits.nodes):
-        high = _run_end(hits, low, len(hits.nodes))
+    space = _space(first, stop, starts, occurrence_rows, after, offsets, trie, depth)
+    level_next = np.zeros(depth + 2, np.int64)
+    level_stop = np.zeros(depth + 2, np.int64)
+    hits, nodes = space.hits, space.hits.nodes
+    for node in range(first, stop):
+        item = trie.items[node]
+        count = _copy_rows(node, starts[item], starts[item + 1], occurrence_rows, after, offsets, items, trie, targets, space)
+        _tally(node, -1, count, trie, targets, tallies, space)
+        for row in range(count):
+            nodes[row] = node
+            hits.rows[row] = row
+            hits.after[row] = space.local.starts[row]
         level = 1
-        stops[1] = _expand(hits, low, high, offsets, items, trie, arena, 0, child_of)
-        upto[1] = 0
+        level_next[1] = count
+        level_stop[1] = _expand(0, count, count, trie, space)
         while level > 0:
-            run = upto[level]
-            if run == stops[level]:
+            run = level_next[level]
+            if run == level_stop[level]:
                 level -= 1
                 continue
-            end = _run_end(arena, run, stops[level])
-            upto[level] = end
-            _tally(arena.nodes[run], run, end, arena.rows, trie, targets, tallies)
-            stop_below = _expand(arena, run, end, offsets, items, trie, arena, stops[level], child_of)
-            if stop_below > stops[level]:
-                upto[level + 1] = stops[level]
-                stops[level + 1] = stop_below
+            end = run
+            while end < level_stop[level] and nodes[end] == nodes[run]:
+                end += 1
+            level_next[level] = end
+            _tally(nodes[run], run, end, trie, targets, tallies, space)
+            stop_below = _expand(run, end, level_stop[level], trie, space)
+            if stop_below > level_stop[level]:
+                level_next[level + 1] = level_stop[level]
+                level_stop[level + 1] = stop_below
                 level += 1
-        low = high
+        _flush(count, tallies, space)
 
 
 @njit(nogil=True, cache=True)
-def _first_hits(first, stop, offsets, items, item_count, trie, targets, tallies):
-    """Tally the root and its children; return the children's hits and the most items after any of them."""
-    rows = np.arange(first, stop).astype(np.int32)
-    _tally(0, 0, len(rows), rows, trie, targets, tallies)
-    node_of = np.full(item_count, -1, np.int64)
-    for node in range(trie.child_starts[0], trie.child_starts[1]):
-        node_of[trie.items[node]] = node
-    starts = np.zeros(item_count + 1, np.int64)
-    for position in range(offsets[first], offsets[stop]):
-        starts[items[position] + 1] += node_of[items[position]] >= 0
-    for item in range(item_count):
-        starts[item + 1] += starts[item]
-    hits = Hits(np.empty(starts[-1], np.int64), np.empty(starts[-1], np.int32), np.empty(starts[-1], np.int64))
-    nodes, hit_rows, after = hits.nodes, hits.rows, hits.after
-    top = starts[:-1].copy()
-    work = np.zeros(item_count + 1, np.int64)
-    for row in range(first, stop):
-        for position in range(offsets[row], offsets[row + 1]):
-            item = items[position]
-            if node_of[item] >= 0:
-                slot = top[item]
-                nodes[slot] = node_of[item]
-                hit_rows[slot] = row
-                after[slot] = position + 1
-                top[item] = slot + 1
-                work[item] += offsets[row + 1] - position - 1
-    for item in range(item_count):
-        if starts[item + 1] > starts[item]:
-            _tally(node_of[item], starts[item], starts[item + 1], hit_rows, trie, targets, tallies)
-    return hits, work.max()
+def _space(first, stop, starts, occurrence_rows, after, offsets, trie, depth):
+    """Return working memory for the largest of the first items."""
+    most_rows = most_items = 1
+    for node in range(first, stop):
+        item = trie.items[node]
+        most_rows = max(most_rows, starts[item + 1] - starts[item])
+        work = 0
+        for slot in range(starts[item], starts[item + 1]):
+            work += offsets[occurrence_rows[slot] + 1] - after[slot]
+        most_items = max(most_items, work)
+    most_children = 0
+    for node in range(len(trie.items)):
+        most_children = max(most_children, trie.child_starts[node + 1] - trie.child_starts[node])
+    room = most_rows + most_items * depth
+    item_count = len(starts) - 1
+    return Space(
+        Local(
+            np.empty(most_rows, np.int32),
+            np.empty(most_items, np.int32),
+            np.empty(most_rows + 1, np.int64),
+            np.empty(most_rows, np.int32),
+            np.empty(most_rows, np.uint64),
+            np.zeros(most_rows, np.int64),
+            np.zeros(most_rows, np.int64),
+            np.full(most_rows, NO_RULE),
+            np.full(most_rows, NO_RULE),
+        ),
+        Hits(np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int64)),
+        Hits(np.empty(most_items + 1, np.int64), np.empty(most_items + 1, np.int32), np.empty(most_items + 1, np.int64)),
+        np.full(item_count, -1, np.int32),
+        np.zeros(item_count, np.bool_),
+        np.zeros(most_children + 1, np.int64),
+    )
 
 
 @njit(nogil=True, cache=True)
-def _run_end(hits, low, stop):
-    nodes = hits.nodes
-    node = nodes[low]
-    while low < stop and nodes[low] == node:
-        low += 1
-    return low
+def _copy_rows(node, low, high, occurrence_rows, after, offsets, items, trie, targets, space):
+    """Copy the rows of a first item, cut to the items that rules below its node use; return their number."""
+    is_used, child_starts, trie_items = space.is_used, trie.child_starts, trie.items
+    local_items, local_starts, local_rows = space.local.items, space.local.starts, space.local.rows
+    first, stop = child_starts[node], child_starts[node + 1]
+    while first < stop:
+        for below in range(first, stop):
+            is_used[trie_items[below]] = True
+        first, stop = child_starts[first], child_starts[stop]
+    top = 0
+    has_targets = len(targets.sketch) > 0
+    for slot in range(low, high):
+        row = occurrence_rows[slot]
+        local_rows[slot - low] = row
+        local_starts[slot - low] = top
+        for position in range(after[slot], offsets[row + 1]):
+            if is_used[items[position]]:
+                local_items[top] = items[position]
+                top += 1
+        if has_targets:
+            space.local.majority[slot - low] = targets.majority[row]
+            space.local.sketch[slot - low] = targets.sketch[row]
+    local_starts[high - low] = top
+    first, stop = child_starts[node], child_starts[node + 1]
+    while first < stop:
+        for below in range(first, stop):
+            is_used[trie_items[below]] = False
+        first, stop = child_starts[first], child_starts[stop]
+    return high - low
 
 
 @njit(nogil=True, cache=True)
-def _expand(hits, low, high, offsets, items, trie, arena, top, child_of):
-    """Write the hits on the children of one node, sorted by child, to the arena from `top`; return their end."""
-    node = hits.nodes[low]
-    first, stop = trie.child_starts[node], trie.child_starts[node + 1]
+def _expand(low, high, top, trie, space):
+    """Write the hits on the children of the node of hits low..high, sorted by child, from `top`; return their end.
+
+    The scan has no branch on hit or miss (a miss is overwritten): mispredictions would cost more.
+    """
+    nodes, rows, after = space.hits.nodes, space.hits.rows, space.hits.after
+    first = trie.child_starts[nodes[low]] if low < high else 0
+    stop = trie.child_starts[nodes[low] + 1] if low < high else 0
     if first == stop:
         return top
-    rows, after, trie_items = hits.rows, hits.after, trie.items
-    out_nodes, out_rows, out_after = arena.nodes, arena.rows, arena.after
-    if stop - first > _FEW_ROWS_RATIO * (high - low):
-        end = top
-        for slot in range(low, high):
-            for position in range(after[slot], offsets[rows[slot] + 1]):
-                child = find_child(trie_items, first, stop, items[position])
-                if child >= 0:
-                    place = end
-                    while place > top and out_nodes[place - 1] > child:
-                        out_nodes[place] = out_nodes[place - 1]
-                        out_rows[place] = out_rows[place - 1]
-                        out_after[place] = out_after[place - 1]
-                        place -= 1
-                    out_nodes[place], out_rows[place], out_after[place] = child, rows[slot], position + 1
-                    end += 1
-        return end
+    found_nodes, found_rows, found_after = space.found.nodes, space.found.rows, space.found.after
+    items, starts = space.local.items, space.local.starts
+    trie_items, child_of, fill = trie.items, space.child_of, space.fill
     for child in range(first, stop):
-        child_of[trie_items[child]] = child
-    fill = np.zeros(stop - first + 1, np.int64)
+        child_of[trie_items[child]] = child - first
+    size = 0
     for slot in range(low, high):
-        for position in range(after[slot], offsets[rows[slot] + 1]):
+        row = rows[slot]
+        for position in range(after[slot], starts[row + 1]):
             child = child_of[items[position]]
-            if child >= 0:
-                fill[child - first + 1] += 1
+            found_nodes[size] = child
+            found_rows[size] = row
+            found_after[size] = position + 1
+            size += child >= 0
+    for child in range(first, stop):
+        child_of[trie_items[child]] = -1
+    if size == 0:
+        return top
+    fill[: stop - first + 1] = 0
+    for k in range(size):
+        fill[found_nodes[k] + 1] += 1
     fill[0] = top
     for k in range(stop - first):
         fill[k + 1] += fill[k]
-    end = fill[-1]
-    for slot in range(low, high):
-        for position in range(after[slot], offsets[rows[slot] + 1]):
-            child = child_of[items[position]]
-            if child >= 0:
-                place = fill[child - first]
-                out_nodes[place], out_rows[place], out_after[place] = child, rows[slot], position + 1
-                fill[child - first] = place + 1
-    for child in range(first, stop):
-        child_of[trie_items[child]] = -1
-    return end
+    for k in range(size):
+        place = fill[found_nodes[k]]
+        fill[found_nodes[k]] = place + 1
+        nodes[place] = found_nodes[k] + first
+        rows[place] = found_rows[k]
+        after[place] = found_after[k]
+    return top + size
 
 
 @njit(nogil=True, cache=True)
-def _tally(node, low, high, rows, trie, targets, tallies):
-    """Add the rules at `node`, which fire on ``rows[low:high]``, to the tallies."""
-    majority, sketch = targets.majority, targets.sketch
+def _tally(node, low, high, trie, targets, tallies, space):
+    """Add the rules at `node`, which fire on the local rows of hits low..high (-1: rows 0..high), locally."""
+    rows = space.hits.rows
+    if trie.rule_starts[node] == trie.rule_starts[node + 1]:
+        return
+    if low < 0:
+        low = 0
+        for row in range(high):
+            rows[row] = row
+    local_rows, majority, sketch = space.local.rows, space.local.majority, space.local.sketch
     accepted_starts, accepted = targets.accepted_starts, targets.accepted
-    row_fired, row_right = tallies.row_fired, tallies.row_right
-    row_best, row_best_right = tallies.row_best, tallies.row_best_right
+    fired, row_right = space.local.fired, space.local.right
+    best, best_right = space.local.best, space.local.best_right
     cursor, pairs = tallies.cursor, tallies.pairs
     for k in range(trie.rule_starts[node], trie.rule_starts[node + 1]):
         rule = trie.rules[k]
         if len(pairs):
             for slot in range(low, high):
-                pairs[cursor[rows[slot]]] = rule
-                cursor[rows[slot]] += 1
+                row = local_rows[rows[slot]]
+                pairs[cursor[row]] = rule
+                cursor[row] += 1
             continue
         answer = trie.rule_class[rule]
         bit = np.uint64(answer & 63)
@@ -219,18 +283,36 @@ def _tally(node, low, high, rows, trie, targets, tallies):
         agreed = 0
         for slot in range(low, high):
             row = rows[slot]
-            row_fired[row] += 1
-            row_best[row] = min(row_best[row], rule)
+            fired[row] += 1
+            best[row] = min(best[row], rule)
             if answer < 0:
                 continue
             right += majority[row] == answer
             if sketch[row] >> bit & np.uint64(1):
-                for a in range(accepted_starts[row], accepted_starts[row + 1]):
+                global_row = local_rows[row]
+                for a in range(accepted_starts[global_row], accepted_starts[global_row + 1]):
                     if accepted[a] == answer:
                         agreed += 1
                         row_right[row] += 1
-                        row_best_right[row] = min(row_best_right[row], rule)
+                        best_right[row] = min(best_right[row], rule)
                         break
         tallies.rule_fired[rule] += high - low
         tallies.rule_right[rule] += right
         tallies.rule_accepted[rule] += agreed
+
+
+@njit(nogil=True, cache=True)
+def _flush(count, tallies, space):
+    """Add the local tallies of rows to the totals and clear them."""
+    if len(tallies.pairs):
+        return
+    local_rows, fired, right = space.local.rows, space.local.fired, space.local.right
+    best, best_right = space.local.best, space.local.best_right
+    for k in range(count):
+        row = local_rows[k]
+        tallies.row_fired[row] += fired[k]
+        tallies.row_right[row] += right[k]
+        tallies.row_best[row] = min(tallies.row_best[row], best[k])
+        tallies.row_best_right[row] = min(tallies.row_best_right[row], best_right[k])
+        fired[k] = right[k] = 0
+        best[k] = best_right[k] = NO_RULE

@@ -1,0 +1,275 @@
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shortcut_miner.encoding import (
+    Transactions,
+    Vocabulary,
+    accepted_classes,
+    encode_lists,
+    encode_rows,
+    encode_training,
+    keep_top_answers,
+    numbers_of,
+)
+from shortcut_miner.errors import ConfigError
+
+WORDS = st.sampled_from(["dog", "is", "Is", "it's", "what", "red", "é"])
+LABELS = st.sampled_from(["dog", "cat", "tennis racket"])
+ANSWERS = st.sampled_from(["yes", "no", "2", "dog"])
+
+
+def questions(*rows: tuple[str, str, str | None]) -> pl.DataFrame:
+    """Return a Questions table of (image_id, question, answer)."""
+    return pl.DataFrame(
+        [(str(number), *row) for number, row in enumerate(rows)],
+        schema={
+            "question_id": pl.String,
+            "image_id": pl.String,
+            "question": pl.String,
+            "answer": pl.String,
+        },
+        orient="row",
+    )
+
+
+def labels(*rows: tuple[str, str | None, float | None]) -> pl.DataFrame:
+    return pl.DataFrame(
+        rows, schema={"image_id": pl.String, "label": pl.String, "score": pl.Float64}, orient="row"
+    )
+
+
+def plain(transactions: Transactions) -> list[list[str]]:
+    """Return the rows' items by name, objects with a prefix, in stored order."""
+    like = transactions.vocabulary
+    names = [*like.words, *(f"object: {name}" for name in like.objects)]
+    return [
+        [names[item] for item in transactions.items[low:high]] for low, high in pairwise(transactions.offsets)
+    ]
+
+
+def answers_of(transactions: Transactions) -> list[str | None]:
+    return [transactions.vocabulary.answers[int(c)] if c >= 0 else None for c in transactions.classes]
+
+
+def assert_typed(transactions: Transactions) -> None:
+    assert transactions.offsets.dtype == np.int64
+    assert transactions.items.dtype == np.int32
+    assert transactions.classes.dtype == np.int32
+    assert transactions.weights.dtype == np.int64
+    assert len(transactions.offsets) == len(transactions) + 1
+    assert transactions.vocabulary.answer_counts.dtype == np.int64
+
+
+class TestTopAnswers:
+    def test_ties_at_the_cut(self) -> None:
+        table = questions(*(("1", "?", answer) for answer in ["b", "yes", "a", "yes", "c"]))
+        first = keep_top_answers(table, 2, "first")
+        assert first["answer"].to_list() == ["b", "yes", "yes"]
+        assert keep_top_answers(table, 2, "lexicographic")["answer"].to_list() == ["yes", "a", "yes"]
+        assert first["question_id"].to_list() == ["0", "1", "3"]
+
+    def test_more_than_there_are_and_nulls(self) -> None:
+        table = questions(("1", "?", None), ("1", "?", "a"), ("1", "?", None), ("1", "?", "b"))
+        for ties in ("first", "lexicographic"):
+            assert keep_top_answers(table, 10, ties)["answer"].to_list() == ["a", "b"]
+        assert keep_top_answers(table.clear(), 3).height == 0
+
+    @settings(max_examples=60, deadline=None)
+    @given(answers=st.lists(ANSWERS | st.none(), max_size=30), top=st.integers(1, 5))
+    def test_equals_plain_python(self, answers: list[str | None], top: int) -> None:
+        table = questions(*(("1", "?", answer) for answer in answers))
+        known = [answer for answer in answers if answer is not None]
+        first_met = [answer for answer, _ in Counter(known).most_common(top)]  # stable: first met first
+        kept = [answer for answer in known if answer in first_met]
+        assert keep_top_answers(table, top)["answer"].to_list() == kept
+
+
+class TestEncodeTraining:
+    def test_words_and_objects_are_two_namespaces(self) -> None:
+        rows = encode_training(questions(("1", "The dog?", "yes")), labels(("1", "dog", 0.9)))
+        assert plain(rows) == [["?", "dog", "the", "object: dog"]]
+        assert rows.items.tolist() == [0, 1, 2, 3]
+        assert_typed(rows)
+
+    def test_a_row_is_a_set(self) -> None:
+        rows = encode_training(
+            questions(("1", "dog dog DOG", "a")), labels(("1", "cat", 0.9), ("1", "cat", 0.8))
+        )
+        assert plain(rows) == [["dog", "object: cat"]]
+
+    def test_labels_under_the_threshold(self) -> None:
+        found = labels(("1", "a", 0.5), ("1", "b", 0.49999), ("1", "c", None), ("1", None, 1.0))
+        assert plain(encode_training(questions(("1", "x", "y")), found)) == [["x", "object: a", "object: c"]]
+        low = encode_training(questions(("1", "x", "y")), found, score_threshold=0.1)
+        assert low.vocabulary.objects.to_list() == ["a", "b", "c"]
+
+    def test_images_without_labels_give_words_only(self) -> None:
+        found = labels(("1", "cat", 1.0), ("3", None, None), ("9", "unused", 1.0))
+        rows = encode_training(questions(("1", "x", "y"), ("2", "x", "y"), ("3", "x", "y")), found)
+        assert plain(rows) == [["x", "object: cat"], ["x"], ["x"]]
+
+    def test_one_kind_of_items(self) -> None:
+        table, found = questions(("1", "x", "y")), labels(("1", "cat", 1.0))
+        assert plain(encode_training(table, items="words")) == [["x"]]
+        assert plain(encode_training(table, found, items="words")) == [["x"]]
+        objects = encode_training(table, found, items="objects")
+        assert plain(objects) == [["object: cat"]]
+        assert objects.items.tolist() == [0]
+
+    def test_objects_without_detections(self) -> None:
+        for items in ("objects", "both"):
+            with pytest.raises(ConfigError) as error:
+                encode_training(questions(("1", "x", "y")), items=items)
+            assert str(error.value) == (
+                "items: got objects without detections, expected labels for the images. "
+                "Give --detections, or use --items words."
+            )
+
+    def test_classes_ascend_by_count_then_name(self) -> None:
+        rows = encode_training(
+            questions(*(("1", "x", answer) for answer in ["yes", "no", "yes", "no", "2", "10"])),
+            items="words",
+        )
+        assert rows.vocabulary.answers.to_list() == ["10", "2", "no", "yes"]
+        assert rows.vocabulary.answer_counts.tolist() == [1, 1, 2, 2]
+        assert rows.classes.tolist() == [3, 2, 3, 2, 1, 0]
+
+    def test_empty_tables_and_questions(self) -> None:
+        empty = encode_training(questions(), labels())
+        assert_typed(empty)
+        assert (len(empty), empty.transaction_count, empty.vocabulary.item_count) == (0, 0, 0)
+        rows = encode_training(questions(("1", "", "y"), ("1", ' "" ', "y")), labels())
+        assert plain(rows) == [[], []]
+        assert_typed(rows)
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        rows=st.lists(st.tuples(st.sampled_from("123"), st.lists(WORDS, max_size=6), ANSWERS), max_size=12),
+        found=st.lists(st.tuples(st.sampled_from("124"), LABELS, st.floats(0, 1)), max_size=12),
+    )
+    def test_equals_plain_python(
+        self, rows: list[tuple[str, list[str], str]], found: list[tuple[str, str, float]]
+    ) -> None:
+        table = questions(*((image, " ".join(words), answer) for image, words, answer in rows))
+        encoded = encode_training(table, labels(*found))
+        expected = []
+        for image, words, _ in rows:
+            tokens = {token for text in words for token in text.lower().replace("'", " ' ").split()}
+            objects = {f"object: {label}" for where, label, score in found if where == image and score >= 0.5}
+            expected.append(sorted(tokens) + sorted(objects))
+        assert plain(encoded) == expected
+        assert answers_of(encoded) == [answer for *_, answer in rows]
+        assert encoded.vocabulary.words.to_list() == sorted(
+            {word for row in expected for word in row if not word.startswith("object: ")}
+        )
+        # The numbers don't depend on the order of the rows.
+        turned = encode_training(table.reverse(), labels(*found[::-1])).vocabulary
+        for name in Vocabulary.__slots__:
+            assert list(getattr(turned, name)) == list(getattr(encoded.vocabulary, name))
+
+
+class TestEncodeRows:
+    def test_unknown_items_and_answers(self) -> None:
+        like = encode_training(questions(("1", "a b", "x")), labels(("1", "cat", 1.0))).vocabulary
+        table = questions(("2", "b z a", "x"), ("3", "z", "other"), ("4", "a", None))
+        rows = encode_rows(table, labels(("2", "cat", 1.0), ("2", "dog", 1.0), ("3", "cat", 0.1)), like)
+        assert plain(rows) == [["a", "b", "object: cat"], [], ["a"]]
+        assert rows.classes.tolist() == [0, -1, -1]
+        assert rows.vocabulary is like
+        assert_typed(rows)
+
+    def test_a_vocabulary_of_one_kind(self) -> None:
+        table, found = questions(("1", "a", "x")), labels(("1", "cat", 1.0))
+        words = encode_training(table, items="words").vocabulary
+        assert plain(encode_rows(table, None, words)) == [["a"]]
+        objects = encode_training(table, found, items="objects").vocabulary
+        assert plain(encode_rows(table, found, objects)) == [["object: cat"]]
+        with pytest.raises(ConfigError, match="got objects without detections"):
+            encode_rows(table, None, objects)
+
+    def test_an_empty_vocabulary(self) -> None:
+        nothing = encode_training(questions(), labels()).vocabulary
+        rows = encode_rows(questions(("1", "a", "x")), None, nothing)
+        assert plain(rows) == [[]]
+        assert rows.classes.tolist() == [-1]
+
+
+class TestEncodeLists:
+    def test_weights_count_in_answers(self) -> None:
+        rows = encode_lists([["a"], ["a"], []], ["x", "y", "x"], [2, 5, 1])
+        assert rows.vocabulary.answers.to_list() == ["x", "y"]
+        assert rows.vocabulary.answer_counts.tolist() == [3, 5]
+        assert rows.weights.tolist() == [2, 5, 1]
+        assert (len(rows), rows.transaction_count) == (3, 8)
+        assert_typed(rows)
+
+    def test_nothing(self) -> None:
+        assert_typed(encode_lists([], []))
+        assert plain(encode_lists([[], []], ["x", "x"])) == [[], []]
+
+    def test_lengths_differ(self) -> None:
+        with pytest.raises(ConfigError) as error:
+            encode_lists([["a"]], ["x", "y"])
+        assert str(error.value) == (
+            "transactions: got 1 rows and 2 answers, expected one answer a row. Pass lists of equal length."
+        )
+
+    @pytest.mark.parametrize("weights", [[1], [1, 0], [1, -3], [1, 2, 3]])
+    def test_bad_weights(self, weights: list[int]) -> None:
+        with pytest.raises(ConfigError, match=r"^weights: got .*, expected 2 integers of 1 or more\."):
+            encode_lists([["a"], ["b"]], ["x", "y"], weights)
+
+    def test_fractional_weights(self) -> None:
+        with pytest.raises(ConfigError, match=r"^weights: got "):
+            encode_lists([["a"], ["b"]], ["x", "y"], [1.5, 2.0])  # type: ignore[list-item]
+
+    def test_weights_too_large_to_multiply(self) -> None:
+        limit = 3_037_000_499
+        assert limit**2 < 2**63 <= (limit + 1) ** 2
+        assert encode_lists([["a"], ["b"]], ["x", "y"], [1, limit - 1]).transaction_count == limit
+        with pytest.raises(ConfigError, match=r"^weights: got a sum of 3,037,000,500"):
+            encode_lists([["a"], ["b"]], ["x", "y"], [1, limit])
+
+    def test_more_items_than_16_bits(self) -> None:
+        names = [f"w{k:05}" for k in range(70_000)]
+        rows = encode_lists([[name] for name in reversed(names)], ["x"] * len(names))
+        assert rows.items.tolist() == list(range(69_999, -1, -1))
+
+
+class TestAcceptedClasses:
+    LIKE = encode_training(
+        questions(("1", "a", "x"), ("1", "a", "y"), ("1", "a", "y")), items="words"
+    ).vocabulary
+
+    def test_lists_nulls_and_strangers(self) -> None:
+        table = questions(*(("1", "a", answer) for answer in ["x", "y", None, "z", "x"])).with_columns(
+            answers=pl.Series([["y", "x", "y"], None, None, ["z"], []], dtype=pl.List(pl.String))
+        )
+        offsets, classes = accepted_classes(table, self.LIKE)
+        rows = [sorted(classes[low:high].tolist()) for low, high in pairwise(offsets)]
+        assert rows == [[0, 1], [1], [], [-1], []]
+        assert offsets.dtype == np.int64
+        assert classes.dtype == np.int32
+
+    def test_no_rows(self) -> None:
+        table = questions().with_columns(answers=pl.Series([], dtype=pl.List(pl.String)))
+        offsets, classes = accepted_classes(table, self.LIKE)
+        assert offsets.tolist() == [0]
+        assert classes.tolist() == []
+
+
+def test_numbers_of() -> None:
+    strings = pl.Series(["b", None, "", "é", "zz", "b"])
+    numbers = numbers_of(strings, pl.Series(["", "b", "é"]))
+    assert numbers.tolist() == [1, -1, 0, 2, -1, 1]
+    assert numbers.dtype == np.int32
+    assert numbers_of(strings, pl.Series([], dtype=pl.String)).tolist() == [-1] * 6
+    assert numbers_of(strings.clear(), strings.drop_nulls().unique()).tolist() == []
+    many = pl.Series([f"w{k}" for k in range(70_000)])
+    assert numbers_of(many, many).tolist() == list(range(70_000))
