@@ -287,7 +287,7 @@ def _trie(paths: npt.NDArray[np.int32], padding: int, answers: npt.NDArray[np.in
     ordered = paths[order]
     # Where a path first differs from the one before it, a new node begins; below that, all are new.
     same_upto = np.zeros(count, np.int64)
-    if count:
+    if count and width:
         differs = ordered[1:] != ordered[:-1]
         same_upto[1:] = np.where(differs.any(axis=1), differs.argmax(axis=1), width)
     node = np.zeros(count, np.int64)

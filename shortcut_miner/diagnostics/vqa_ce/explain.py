@@ -1,0 +1,73 @@
+"""Explain: the rules that fire on one question, and why it is in its subset."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shortcut_miner.diagnostics.vqa_ce.folder import encode_folder, read_folder
+from shortcut_miner.errors import ConfigError, examples
+from shortcut_miner.mining.matcher import match_pairs
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Explanation:
+    """One question and what fires on it.
+
+    Attributes
+    ----------
+    question : dict
+        Its row of ``questions.parquet``: text, image, answers, words, objects.
+    subset : str
+        "easy", "counterexamples" or "hard".
+    reason : str
+        Why, in one sentence.
+    rules : pl.DataFrame
+        The firing rules in rule order, with ``is_correct`` (some annotator gave the rule's answer).
+    """
+
+    question: dict[str, object]
+    subset: str
+    reason: str
+    rules: pl.DataFrame
+
+
+def explain(path: Path, question_id: str) -> Explanation:
+    """Return the explanation of one evaluated question.
+
+    Raises
+    ------
+    SourceError
+        The folder can't be read.
+    ConfigError
+        The folder has no such question.
+    """
+    folder = read_folder(path)
+    is_asked = folder.questions["question_id"] == question_id
+    if not is_asked.any():
+        known = folder.questions["question_id"]
+        raise ConfigError(
+            f"question_id: got {question_id!r}, expected one of the {len(known):,} evaluated questions of {path}, "
+            f"such as {examples(known.head(3))}. Check the id."
+        )
+    only = dataclasses.replace(folder, questions=folder.questions.filter(is_asked))
+    encoded = encode_folder(only)
+    (_, _, fired), *_ = match_pairs(encoded.rules, encoded.rows)
+    question = only.questions.row(0, named=True)
+    accepted = question["answers"] or [question["answer"]]
+    rules = folder.rules[fired.astype(np.int64)].with_columns(is_correct=pl.col("answer").is_in(accepted))
+    subset = folder.split.filter(pl.col("question_id") == question_id)["subset"].item()
+    return Explanation(question, subset, _reason(rules, subset), rules)
+
+
+def _reason(rules: pl.DataFrame, subset: str) -> str:
+    if subset == "hard":
+        return "No rule fires: no shortcut that was found speaks about this question."
+    correct = rules.filter("is_correct")
+    fires = f"{len(rules):,} rule{'s fire' if len(rules) != 1 else ' fires'}"
+    if subset == "easy":
+        shown = correct.row(0, named=True)
+        return f"{fires}, {len(correct):,} with an annotator's answer; the first of these says {shown['answer']!r}."
+    wrong = rules["answer"].unique(maintain_order=True)
+    return f"{fires}, and no annotator gave any of their answers: {examples(wrong)}."
