@@ -144,3 +144,35 @@ def _check_whole(name: str, value: int, low: int, high: int | None = None) -> No
 def _reject(name: str, value: object, expected: str) -> None:
     option = "--" + name.replace("_", "-")
     raise ConfigError(f"{name}: got {value!r}, expected {expected}. Change {option}.")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreConfig:
+    """Options of ``vqa-ce score``.
+
+    Attributes
+    ----------
+    scorer : str
+        "vqa-official", "vqa-normalized" or "exact"; see :mod:`shortcut_miner.scoring`.
+    baseline : str, optional
+        Model that all others are compared with, question by question.
+    min_count : int
+        Least validation rows where a rule fires, for the list of exploited shortcuts.
+    resamples : int
+        Bootstrap resamples of images; 0 leaves the intervals out.
+    seed : int
+        Of the bootstrap.
+    """
+
+    scorer: Literal["vqa-official", "vqa-normalized", "exact"] = "vqa-official"
+    baseline: str | None = None
+    min_count: int = 5
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        if self.scorer not in ("vqa-official", "vqa-normalized", "exact"):
+            _reject("scorer", self.scorer, "one of vqa-official, vqa-normalized, exact")
+        _check_whole("min_count", self.min_count, 1)
+        _check_whole("resamples", self.resamples, 0)

@@ -1,0 +1,292 @@
+"""Score: the article's table for any number of models, and which shortcuts each model exploits.
+
+Accuracy overall and per subset (Dancette et al., ICCV 2021, Table 3), with intervals by bootstrap over
+images; and per rule how often a model gives the rule's answer where the rule fires (section 4.3).
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shortcut_miner.diagnostics.vqa_ce import classifier
+from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
+from shortcut_miner.diagnostics.vqa_ce.folder import (
+    EncodedFolder,
+    VqaCeFolder,
+    encode_folder,
+    normalised,
+    read_folder,
+)
+from shortcut_miner.encoding import accepted_classes, numbers_of
+from shortcut_miner.errors import ConfigError
+from shortcut_miner.intervals import compare, summarise
+from shortcut_miner.mining.matcher import Accepted, RuleIndex, index_rules, match_totals
+from shortcut_miner.mining.measures import binomial_excess_p, false_discovery_q
+from shortcut_miner.score_tables import as_dict, as_latex, as_markdown
+from shortcut_miner.scoring import score_questions
+from shortcut_miner.sources.predictions import read_predictions
+from shortcut_miner.sources.reading import Reading
+from shortcut_miner.storage import (
+    MANIFEST,
+    InputRecord,
+    Provenance,
+    staged_folder,
+    table_sha256,
+    write_json,
+    write_parquet,
+)
+
+GROUPS = ("subset", "answer_type", "question_type")
+CLASSIFIERS = {"rules (best)": "best", "rules (weighted)": "weighted"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScoreReport:
+    """Scores of models on one VQA-CE folder.
+
+    Attributes
+    ----------
+    scores : pl.DataFrame
+        Accuracy in percent per model: overall, per subset, answer type and question type, with n and a
+        95% interval (see :func:`shortcut_miner.intervals.summarise`).
+    differences : pl.DataFrame or None
+        Paired differences to the baseline, if one was named.
+    exploited : pl.DataFrame
+        One row a model and rule, most exploited first (see :func:`exploited_shortcuts`).
+    notes : tuple of str
+        What was decided while reading.
+    """
+
+    scores: pl.DataFrame
+    differences: pl.DataFrame | None
+    exploited: pl.DataFrame
+    notes: tuple[str, ...]
+
+    def paper_table(self) -> pl.DataFrame:
+        """Return the article's table: a row a model, columns Overall, Counterexamples, Easy and Hard."""
+        shown = self.scores.filter(pl.col("group").is_in(["overall", "subset"]))
+        wide = shown.pivot("subgroup", index="model", values="value")
+        order = [name for name in ("all", "counterexamples", "easy", "hard") if name in wide.columns]
+        return wide.select("model", *order).rename({"all": "overall"})
+
+
+def score(
+    path: Path, predictions: Mapping[str, Path], config: ScoreConfig, out: Path | None = None
+) -> ScoreReport:
+    """Score models' predictions on the folder of a build.
+
+    Parameters
+    ----------
+    path : Path
+        What ``vqa-ce build`` wrote.
+    predictions : mapping of str to Path
+        Model name -> file of question_id and answer, one for each evaluated question.
+    config : ScoreConfig
+        Options.
+    out : Path, optional
+        Folder for scores.parquet, exploited_shortcuts.parquet, scores.{json,md,tex} and manifest.json.
+
+    Raises
+    ------
+    SourceError, SchemaError
+        A file that can't be read; missing, repeated or unknown question ids.
+    ConfigError
+        No predictions, or a name that stands for something else.
+    """
+    _check_names(predictions, config)
+    folder = read_folder(path)
+    readings = {name: read_predictions(file) for name, file in predictions.items()}
+    answers = {name: reading.table for name, reading in readings.items()}
+    encoded = encode_folder(folder)
+    everyone = answers | _classifier_answers(folder, encoded)
+    questions = folder.questions.join(
+        folder.split.select("question_id", "subset"), on="question_id", how="left", validate="1:1",
+        maintain_order="left",
+    )  # fmt: skip
+    groups = questions.select("question_id", "subset")
+    scored = pl.concat(
+        score_questions(questions, table, scorer=config.scorer, model=name).join(
+            groups, on="question_id", how="left", validate="1:1", maintain_order="left"
+        )
+        for name, table in everyone.items()
+    )
+    options: dict[str, Any] = {"by": GROUPS, "resamples": config.resamples, "seed": config.seed}
+    report = ScoreReport(
+        scores=_in_order(summarise(scored, **options), list(everyone)),
+        differences=compare(scored, baseline=config.baseline, **options) if config.baseline else None,
+        exploited=exploited_shortcuts(folder, answers, config),
+        notes=tuple(f"{name}: {note}" for name, reading in readings.items() for note in reading.notes),
+    )
+    if out is not None:
+        _write(out, report, folder, readings, config)
+    return report
+
+
+def exploited_shortcuts(
+    folder: VqaCeFolder, answers: Mapping[str, pl.DataFrame], config: ScoreConfig
+) -> pl.DataFrame:
+    """Return how often each model gives a rule's answer where the rule fires.
+
+    Parameters
+    ----------
+    folder : VqaCeFolder
+        Rules and evaluated questions.
+    answers : mapping of str to pl.DataFrame
+        Model -> schemas.Predictions.
+    config : ScoreConfig
+        ``min_count`` rows where a rule must fire; the scorer "exact" compares answers as given, every
+        other one after VQA normalisation.
+
+    Returns
+    -------
+    pl.DataFrame
+        model, rule_id, antecedent_words, antecedent_objects, answer; firing_count, agreement_count,
+        agreement (their ratio); the same on the rule's counterexamples (it fires, no annotator gave its
+        answer) as counterexample_count, counterexample_agreement_count, counterexample_agreement;
+        answer_rate, the share of all questions to which the model gives this answer; p_value and
+        counterexample_p_value, the binomial probability of as much agreement at that rate; q_value and
+        counterexample_q_value after Benjamini and Yekutieli. In the order of `answers`, the surest
+        exploitation of counterexamples first.
+    """
+    encoded = encode_folder(folder, normalise_answers=config.scorer != "exact")
+    compared = folder.questions
+    if config.scorer != "exact":
+        compared = _with_normalised_answers(compared)
+    accepted = Accepted(*accepted_classes(compared, encoded.vocabulary))
+    rows = encoded.rows
+    index = index_rules(encoded.rules, np.bincount(rows.items, minlength=encoded.vocabulary.item_count))
+    firing = match_totals(index, rows, accepted)
+    parts = []
+    for model, table in answers.items():
+        given = compared.select("question_id").join(
+            table, on="question_id", how="left", validate="1:1", maintain_order="left"
+        )["answer"]
+        given = given if config.scorer == "exact" else normalised(given)
+        classes = numbers_of(given, encoded.vocabulary.answers)
+        agreed = _agreement(index, encoded, classes, accepted)
+        rate = np.bincount(classes[classes >= 0], minlength=len(encoded.vocabulary.answers)) / max(len(classes), 1)
+        parts.append(
+            folder.rules.select("rule_id", "antecedent_words", "antecedent_objects", "answer").select(
+                pl.lit(model).alias("model"),
+                pl.all(),
+                firing_count=pl.Series(firing.rule_fired),
+                agreement_count=pl.Series(agreed[0]),
+                counterexample_count=pl.Series(firing.rule_fired - firing.rule_accepted),
+                counterexample_agreement_count=pl.Series(agreed[1]),
+                answer_rate=pl.Series(rate[encoded.rules.answers]),
+            )
+        )
+    return _with_chance(pl.concat(parts).filter(pl.col("firing_count") >= config.min_count))
+
+
+def _agreement(
+    index: RuleIndex, encoded: EncodedFolder, classes: npt.NDArray[np.int32], accepted: Accepted
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return per rule how often the model agrees with it: where it fires, and on its counterexamples."""
+    everywhere = dataclasses.replace(encoded.rows, classes=classes)
+    row = np.repeat(np.arange(len(classes)), np.diff(accepted.offsets))
+    is_right = np.zeros(len(classes), np.bool_)
+    is_right[row[(accepted.classes == classes[row]) & (accepted.classes >= 0)]] = True
+    # Agreeing on a counterexample means giving the rule's answer where that answer is wrong.
+    wrong = dataclasses.replace(encoded.rows, classes=np.where(is_right, -1, classes).astype(np.int32))
+    return match_totals(index, everywhere).rule_right, match_totals(index, wrong).rule_right
+
+
+def _with_normalised_answers(questions: pl.DataFrame) -> pl.DataFrame:
+    lists = questions["answers"]
+    flat = normalised(lists.filter(lists.list.len() > 0).explode())
+    offsets = np.concatenate(([0], np.cumsum(lists.list.len().fill_null(0).to_numpy()))).astype(np.int64)
+    rows = pl.DataFrame({"row": np.repeat(np.arange(len(lists)), np.diff(offsets)), "answers": flat})
+    grouped = rows.group_by("row", maintain_order=True).agg("answers")
+    numbered = questions.drop("answers").with_columns(
+        pl.int_range(pl.len()).alias("row"), answer=normalised(questions["answer"])
+    )
+    return numbered.join(grouped, on="row", how="left", validate="1:1", maintain_order="left").drop("row")
+
+
+def _with_chance(exploited: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with ratios, p and q values, sorted."""
+    parts = []
+    for table in exploited.partition_by("model", maintain_order=True):
+        for prefix, count in (("", "firing_count"), ("counterexample_", "counterexample_count")):
+            agreed, rows = table[f"{prefix}agreement_count"].to_numpy(), table[count].to_numpy()
+            p_value = binomial_excess_p(agreed, rows, table["answer_rate"].to_numpy())
+            table = table.with_columns(
+                pl.Series(f"{prefix}agreement", agreed / np.maximum(rows, 1)).set(pl.Series(rows == 0), None),
+                pl.Series(f"{prefix}p_value", p_value),
+                pl.Series(f"{prefix}q_value", false_discovery_q(p_value, "by")),
+            )
+        strength = ["counterexample_q_value", "counterexample_p_value", "q_value", "rule_id"]
+        parts.append(table.sort(strength))
+    return pl.concat(parts) if parts else exploited
+
+
+def _classifier_answers(folder: VqaCeFolder, encoded: EncodedFolder) -> dict[str, pl.DataFrame]:
+    """Return the rule classifier's answers by both votes, as a baseline."""
+    kept = np.flatnonzero(folder.rules["in_classifier"].to_numpy())
+    answers = {}
+    for name, vote in CLASSIFIERS.items():
+        classes, rule = classifier.predict(encoded.rules, kept, encoded.rows, vote)  # type: ignore[arg-type]
+        given = encoded.vocabulary.answers.gather(pl.Series(np.maximum(classes, 0).astype(np.uint32)))
+        given = given.set(pl.Series(rule < 0), folder.default_answer)
+        answers[name] = pl.DataFrame({"question_id": folder.questions["question_id"], "answer": given})
+    return answers
+
+
+def _in_order(scores: pl.DataFrame, models: list[str]) -> pl.DataFrame:
+    """Return scores with models as the user named them, groups and subgroups as they came."""
+    numbered = scores.with_row_index("row").with_columns(
+        place=pl.col("row").min().over("group", "subgroup"),
+        rank=pl.col("model").replace_strict(models, range(len(models))),
+    )
+    return numbered.sort("place", "rank").drop("row", "place", "rank")
+
+
+def _check_names(predictions: Mapping[str, Path], config: ScoreConfig) -> None:
+    if not predictions:
+        raise ConfigError("predictions: got none, expected at least one. Give --predictions NAME=FILE.")
+    taken = [name for name in predictions if name in CLASSIFIERS]
+    if taken:
+        raise ConfigError(
+            f"predictions: got the name {taken[0]!r}, expected another: it stands for the rule classifier. "
+            "Rename the model."
+        )
+    if config.baseline is not None and config.baseline not in {*predictions, *CLASSIFIERS}:
+        known = ", ".join([*predictions, *CLASSIFIERS])
+        raise ConfigError(f"baseline: got {config.baseline!r}, expected one of {known}. Name one of them.")
+
+
+def _write(
+    out: Path, report: ScoreReport, folder: VqaCeFolder, readings: Mapping[str, Reading], config: ScoreConfig
+) -> None:
+    inputs = [
+        InputRecord(
+            role=f"predictions of {name}",
+            name=reading.file.name,
+            size=reading.file.size,
+            sha256=reading.file.sha256,
+            content_sha256=table_sha256(reading.table, "question_id"),
+        )
+        for name, reading in readings.items()
+    ]
+    provenance = Provenance(
+        command="vqa-ce score",
+        config=dataclasses.asdict(config) | {"build": folder.manifest["config"]},
+        inputs=inputs,
+        counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(readings)},
+        dropped={},
+    )
+    with staged_folder(out) as staging:
+        write_parquet(report.scores, staging / "scores.parquet", provenance)
+        write_parquet(report.exploited, staging / "exploited_shortcuts.parquet", provenance)
+        if report.differences is not None:
+            write_parquet(report.differences, staging / "differences.parquet", provenance)
+        write_json(as_dict(report.scores), staging / "scores.json")
+        (staging / "scores.md").write_text(as_markdown(report.scores) + "\n", encoding="utf-8")
+        (staging / "scores.tex").write_text(as_latex(report.scores) + "\n", encoding="utf-8")
+        write_json(provenance.for_manifest(), staging / MANIFEST)
