@@ -208,9 +208,12 @@ def encode_lists(
             "Pass lists of equal length."
         )
     words = _listed_items(items)
-    counts = _checked_weights(weights, len(questions))
+    counts = checked_weights(weights, len(questions))
     answer_counts = (
-        questions.with_columns(weight=counts).group_by("answer").agg(pl.col("weight").sum()).sort("weight", "answer")
+        questions.with_columns(weight=counts)
+        .group_by("answer")
+        .agg(pl.col("weight").sum())
+        .sort("weight", "answer")
     )
     vocabulary = Vocabulary(
         words=_distinct(words),
@@ -237,7 +240,14 @@ def accepted_classes(
     return offsets, numbers_of(flat, vocabulary.answers)
 
 
-def _checked_weights(weights: Sequence[int] | None, rows: int) -> npt.NDArray[np.int64]:
+def checked_weights(weights: Sequence[int] | None, rows: int) -> npt.NDArray[np.int64]:
+    """Return int64[rows]: how many original rows each row stands for, by default 1.
+
+    Raises
+    ------
+    ConfigError
+        Not one whole number of 1 or more for each row, or in all too many to multiply two counts in 64 bits.
+    """
     counts = np.asarray(weights if weights is not None and len(weights) else np.ones(rows, np.int64))
     if counts.shape != (rows,) or counts.dtype.kind not in "iu" or (rows and counts.min() < 1):
         least = f" with least value {counts.min()}" if counts.size and counts.dtype.kind in "iuf" else ""
@@ -266,7 +276,9 @@ def _word_items(questions: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _object_items(questions: pl.DataFrame, labels: pl.DataFrame | None, score_threshold: float) -> pl.DataFrame:
+def _object_items(
+    questions: pl.DataFrame, labels: pl.DataFrame | None, score_threshold: float
+) -> pl.DataFrame:
     """Return (row UInt32, item String): labels over the threshold of each question's image."""
     if labels is None:
         raise ConfigError(
@@ -301,7 +313,9 @@ def numbers_of(strings: pl.Series, vocabulary: pl.Series) -> npt.NDArray[np.int3
     return positions.cast(pl.Int32).fill_null(-1).to_numpy()
 
 
-def string_lists(offsets: npt.NDArray[np.int64], numbers: npt.NDArray[np.int32], names: pl.Series) -> pl.Series:
+def string_lists(
+    offsets: npt.NDArray[np.int64], numbers: npt.NDArray[np.int32], names: pl.Series
+) -> pl.Series:
     """Return List[String]: row r holds ``names[numbers[offsets[r]:offsets[r + 1]]]``."""
     flat = names.gather(pl.Series(numbers.astype(np.uint32))).to_arrow()
     return pl.Series(pl.from_arrow(pa.LargeListArray.from_arrays(pa.array(offsets), flat)))
@@ -313,7 +327,10 @@ def _encode(
     """Return CSR rows from (row, item) pairs: numbered, sorted, without repeats."""
     rows, item_count = len(answers), vocabulary.item_count
     keys = [np.empty(0, np.int64)]
-    for pairs, names, first in ((words, vocabulary.words, 0), (objects, vocabulary.objects, len(vocabulary.words))):
+    for pairs, names, first in (
+        (words, vocabulary.words, 0),
+        (objects, vocabulary.objects, len(vocabulary.words)),
+    ):
         if pairs is not None and len(names):
             number = numbers_of(pairs["item"], names)
             row = pairs["row"].to_numpy().astype(np.int64)

@@ -174,8 +174,10 @@ def read_json_file(path: Path) -> Any:
             "Give the folder that a build command wrote."
         ) from error
     except ValueError as error:
-        raise SourceError(f"{path}: got broken JSON ({error}), expected a file written by shortcut-miner. "
-                          "Run the build again.") from error
+        raise SourceError(
+            f"{path}: got broken JSON ({error}), expected a file written by shortcut-miner. "
+            "Run the build again."
+        ) from error
 
 
 @contextlib.contextmanager
@@ -208,7 +210,9 @@ def _open_staging(out: Path) -> Path:
     try:
         out.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(out)
-        return Path(tempfile.mkdtemp(prefix=f"{_STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-", dir=out))
+        return Path(
+            tempfile.mkdtemp(prefix=f"{_STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-", dir=out)
+        )
     except OSError as error:
         raise ConfigError(
             f"--out {out}: got {error.strerror or error}, expected a folder that can be written. "

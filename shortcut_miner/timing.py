@@ -31,7 +31,9 @@ class StageCost:
 
 
 @contextlib.contextmanager
-def timed(costs: list[StageCost], stage: str, on_stage: Callable[[str], None] | None = None) -> Iterator[None]:
+def timed(
+    costs: list[StageCost], stage: str, on_stage: Callable[[str], None] | None = None
+) -> Iterator[None]:
     """Append the cost of the ``with`` body to `costs`; tell `on_stage` the name before it starts."""
     if on_stage is not None:
         on_stage(stage)

@@ -1,0 +1,1 @@
+"""Class-association rules from sparse transactions: search, filters, matching, measures."""

@@ -7,6 +7,7 @@ blocks when it has the same answer with at least the same confidence, whether it
 
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -79,11 +80,18 @@ def _drop_immediate(levels: list[kernels.Level], dropped: list[Mask], pool: Thre
         below, level = levels[size - 1], levels[size]
         two_below = levels[size - 2] if size > 1 else no_level
         next_links = np.empty((len(level.items) if size + 1 < len(levels) else 0, size), np.int64)
-
-        def drop_block(block: tuple[int, int], two_below=two_below, below=below, level=level, links=links, next_links=next_links, mask=dropped[size]) -> None:  # noqa: E501
-            kernels.drop_immediate(*block, two_below, below, level, links, next_links, mask)
-
-        list(pool.map(drop_block, blocks(len(below.items), _PARENTS_A_BLOCK)))
+        drop = partial(
+            kernels.drop_immediate,
+            two_below=two_below,
+            below=below,
+            level=level,
+            below_links=links,
+            links=next_links,
+            dropped=dropped[size],
+        )
+        tasks = [pool.submit(drop, *block) for block in blocks(len(below.items), _PARENTS_A_BLOCK)]
+        for task in tasks:
+            task.result()
         links = next_links
 
 

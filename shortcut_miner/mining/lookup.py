@@ -62,8 +62,10 @@ def find_rules(
         conditions.append(pl.col("answer") == answer)
     if modality is not None:
         conditions.append(pl.col("modality") == modality)
-    found = rules.lazy().filter(conditions).sort(
-        sort, "rule_id", descending=[sort != "rule_id", False], nulls_last=True
+    found = (
+        rules.lazy()
+        .filter(conditions)
+        .sort(sort, "rule_id", descending=[sort != "rule_id", False], nulls_last=True)
     )
     return (found if limit is None else found.head(limit)).collect()
 

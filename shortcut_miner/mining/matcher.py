@@ -117,7 +117,10 @@ class RuleIndex:
 def _projected(index: RuleIndex, transactions: Transactions) -> tuple[Ints, npt.NDArray[np.int32]]:
     """Return (offsets, items) of the rows in the trie's item numbers, ascending."""
     same_order = np.arange(len(transactions), dtype=np.int64)
-    return mine_kernels.project_rows(transactions.offsets, transactions.items, same_order, index.numbers)
+    offsets, items = mine_kernels.project_rows(
+        transactions.offsets, transactions.items, same_order, index.numbers
+    )
+    return offsets, items
 
 
 def _block(index: RuleIndex, offsets: Ints, items: npt.NDArray[np.int32], first: int, stop: int) -> _Block:
@@ -127,7 +130,9 @@ def _block(index: RuleIndex, offsets: Ints, items: npt.NDArray[np.int32], first:
     starts, rows, after = mine_kernels.deliver(offsets, items, index.item_count)
     first_nodes = (int(index.trie.child_starts[0]), int(index.trie.child_starts[1]))
     work = mine_kernels.suffix_work(starts, rows, after, offsets)
-    return _Block(offsets, items, starts, rows, after, first_nodes, work[index.trie.items[slice(*first_nodes)]])
+    return _Block(
+        offsets, items, starts, rows, after, first_nodes, work[index.trie.items[slice(*first_nodes)]]
+    )
 
 
 def match_totals(
@@ -157,7 +162,9 @@ def match_totals(
     per_row = _row_tallies(len(transactions))
     for first, stop in blocks(len(transactions), _ROWS_A_BLOCK):
         starts = accepted.offsets[first : stop + 1]
-        targets = kernels.Targets(transactions.classes[first:stop], starts, accepted.classes, sketch[first:stop])
+        targets = kernels.Targets(
+            transactions.classes[first:stop], starts, accepted.classes, sketch[first:stop]
+        )
         block = _block(index, offsets, items, first, stop)
         _add_empty_antecedent(index.trie, targets, per_rule, per_row[:, first:stop])
         _match_block(block, index, targets, per_rule, per_row[:, first:stop], threads or thread_count())
@@ -196,9 +203,11 @@ def match_pairs(
         if len(pairs):
             pairs[offsets[:-1, None] + np.arange(len(everywhere))] = everywhere
             cursor = offsets[:-1] + len(everywhere)
-            tallies = kernels.Tallies(*([no_ints] * 7), cursor=cursor, pairs=pairs)
+            tallies = kernels.Tallies(*[*[no_ints] * 7, cursor, pairs])
             block = _block(index, offsets_in, items, first, stop)
-            kernels.match_first_items(*block.first_nodes, *block.arrays, index.trie, index.depth, targets, tallies)
+            kernels.match_first_items(
+                *block.first_nodes, *block.arrays, index.trie, index.depth, targets, tallies
+            )
             row = np.repeat(np.arange(stop - first, dtype=np.int64), np.diff(offsets))
             pairs = np.sort(row * len(index) + pairs) % len(index)
         yield first, offsets, pairs
@@ -212,7 +221,9 @@ def _row_tallies(rows: int) -> Ints:
     return tallies
 
 
-def _add_empty_antecedent(trie: kernels.Trie, targets: kernels.Targets, per_rule: Ints, per_row: Ints) -> None:
+def _add_empty_antecedent(
+    trie: kernels.Trie, targets: kernels.Targets, per_rule: Ints, per_row: Ints
+) -> None:
     """Tally the rules without items, which fire on every row."""
     fired, right, best, best_right = per_row
     accepted = targets.accepted[targets.accepted_starts[0] : targets.accepted_starts[-1]]
@@ -246,7 +257,7 @@ def _match_block(
         if not hasattr(local, "per_row"):
             local.per_row = per_row if threads == 1 else _row_tallies(per_row.shape[1])
             parts.append(local.per_row)
-        tallies = kernels.Tallies(*per_rule, *local.per_row, cursor=nothing, pairs=nothing)
+        tallies = kernels.Tallies(*[*per_rule, *local.per_row, nothing, nothing])
         kernels.match_first_items(*nodes, *block.arrays, index.trie, index.depth, targets, tallies)
 
     with ThreadPoolExecutor(threads) as pool:

@@ -47,7 +47,9 @@ class MiningConfig:
             value = getattr(self, name)
             if value < low or (high is not None and value > high):
                 span = f"from {low} to {high}" if high else f"of {low} or more"
-                raise ConfigError(f"{name}: got {value}, expected a whole number {span}. Change --{name.replace('_', '-')}.")
+                raise ConfigError(
+                    f"{name}: got {value}, expected a whole number {span}. Change --{name.replace('_', '-')}."
+                )
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -101,7 +103,9 @@ def mine_antecedents(
         items, best_class, antecedent_count, rule_count, parents = _joined(chunks, length)
         levels[-1] = levels[-1]._replace(starts=filter_kernels.child_starts(parents, parent_count))
         parent_count = len(items)
-        levels.append(filter_kernels.Level(items, best_class, antecedent_count, rule_count, _no_children(parent_count)))
+        levels.append(
+            filter_kernels.Level(items, best_class, antecedent_count, rule_count, _no_children(parent_count))
+        )
     return Antecedents(tuple(levels), job.item_names, is_complete)
 
 
@@ -132,7 +136,11 @@ def _prepare(transactions: Transactions, min_count: int) -> _Job:
     offsets, items = mine_kernels.project_rows(transactions.offsets, transactions.items, order, number)
     starts, occurrence_rows, after = mine_kernels.deliver(offsets, items, len(names))
     first_level = filter_kernels.Level(
-        np.arange(len(names), dtype=np.int32), best_class[names], total[names], best[names], _no_children(len(names))
+        np.arange(len(names), dtype=np.int32),
+        best_class[names],
+        total[names],
+        best[names],
+        _no_children(len(names)),
     )
     return _Job(
         rows=mine_kernels.Rows(items, offsets[:-1], offsets[1:], classes, weights),
@@ -230,9 +238,11 @@ def _space(job: _Job, most_work: int, max_antecedent: int) -> mine_kernels.Space
             pair_touched=np.empty(cells, np.int32),
         ),
         stack=mine_kernels.Stack(
-            *(np.zeros(max_antecedent + 1, np.int64) for _ in range(6)),
-            names=np.empty((max_antecedent + 1, items), np.int32),
-            starts=np.empty((max_antecedent + 1, items + 1), np.int64),
+            *[
+                *(np.zeros(max_antecedent + 1, np.int64) for _ in range(6)),
+                np.empty((max_antecedent + 1, items), np.int32),
+                np.empty((max_antecedent + 1, items + 1), np.int64),
+            ]
         ),
         found=_empty_found(_FIRST_BUFFER, max_antecedent),
     )
@@ -268,7 +278,7 @@ def _search_chunk(
         )
         used = int(found.size[0])
         if used:
-            parts.append(mine_kernels.Found(*(field[:used].copy() for field in found[:-1]), size=found.size))
+            parts.append(mine_kernels.Found(*[*(field[:used].copy() for field in found[:-1]), found.size]))
             budget -= used
         if budget < 0:
             return None, space

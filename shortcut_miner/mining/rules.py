@@ -73,7 +73,10 @@ def _repair_close_confidences(rules: RuleArrays, order: Indices) -> Indices:
     starts = np.flatnonzero(np.concatenate(([True], confidence[1:] != confidence[:-1])))
     for first, stop in zip(starts, [*starts[1:], len(order)], strict=True):
         divisor = np.gcd(top[first:stop], bottom[first:stop])
-        if stop - first > 1 and len({*zip(top[first:stop] // divisor, bottom[first:stop] // divisor)}) > 1:
+        if (
+            stop - first > 1
+            and len({*zip(top[first:stop] // divisor, bottom[first:stop] // divisor, strict=True)}) > 1
+        ):
             run = sorted(range(first, stop), key=lambda k: -Fraction(int(top[k]), int(bottom[k])))
             order[first:stop] = order[run]
     return order

@@ -4,11 +4,10 @@ The public face of this folder. Everything here turns inputs into :class:`Transa
 functions beside it and turns the result into a Polars frame; there is no algorithm in it.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import chain
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from shortcut_miner.encoding import (
@@ -18,21 +17,20 @@ from shortcut_miner.encoding import (
     checked_weights,
     encode_item_lists,
 )
-from shortcut_miner.errors import ConfigError, SchemaError, examples
+from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.mining.filters import SupersetFilter, dropped_by_subset, select_rules
-from shortcut_miner.mining.interop import OneHot, from_onehot, is_onehot, is_pandas
+from shortcut_miner.mining.inputs import (
+    AnswersLike,
+    TransactionsLike,
+    read_answers,
+    read_items,
+    split_answers,
+)
 from shortcut_miner.mining.matcher import Accepted, match_pairs, match_totals
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays, encode_rules, rule_order, rules_table
 from shortcut_miner.schemas import Rules, validated
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-TransactionsLike: TypeAlias = "Iterable[Iterable[str]] | pl.Series | pd.Series | OneHot"
-AnswersLike: TypeAlias = "str | Sequence[str] | Sequence[int] | pl.Series | pd.Series"
-
-_KINDS = ("words", "objects")
 _FILTERS = ("none", "immediate", "all")
 
 
@@ -47,7 +45,7 @@ def mine_rules(
     empty_rule: bool = False,
     weights: Sequence[int] | None = None,
     item_names: Sequence[str] | None = None,
-    max_rules: int = MiningConfig.max_rules,
+    max_rules: int = MiningConfig().max_rules,
     threads: int | None = None,
 ) -> pl.DataFrame:
     """Return the class-association rules of transactions: antecedent -> its most frequent answer.
@@ -109,14 +107,16 @@ def mine_rules(
     """
     config = MiningConfig(min_count=min_count, max_antecedent=max_antecedent, max_rules=max_rules)
     _check_options(min_confidence, superset_filter, threads)
-    rows = _read_rows(transactions, item_names, answers).with_columns(weight=pl.lit(1, pl.Int64))
-    rows = rows.with_columns(weight=checked_weights(weights, len(rows)))
-    encoded = _encode(rows)
+    transactions, answers = split_answers(transactions, answers)
+    rows = read_items(transactions, item_names)
+    encoded = _encode(
+        rows.with_columns(answer=read_answers(answers, len(rows)), weight=checked_weights(weights, len(rows)))
+    )
     antecedents = mine_antecedents(encoded, config, threads)
     if not antecedents.is_complete:
         raise ConfigError(
-            f"max_rules: got more than {max_rules:,} antecedents, expected at most that many. Raise min_count "
-            f"(now {min_count:,}) or max_rules, or lower max_antecedent (now {max_antecedent})."
+            f"max_rules: got more than {max_rules:,} antecedents, expected at most that many. Raise "
+            f"min_count (now {min_count:,}) or max_rules, or lower max_antecedent (now {max_antecedent})."
         )
     dropped = dropped_by_subset(antecedents, superset_filter, empty_rule, threads)
     rules, is_dropped = select_rules(antecedents, dropped, min_confidence, empty_rule)
@@ -128,7 +128,7 @@ def mine_rules(
 def match_rules(
     rules: pl.DataFrame,
     transactions: TransactionsLike,
-    answers: AnswersLike | Sequence[Sequence[str]] | None = None,
+    answers: AnswersLike = None,
     *,
     item_names: Sequence[str] | None = None,
     threads: int | None = None,
@@ -159,13 +159,10 @@ def match_rules(
     [(0, 1, 0, 1, None), (1, 0, 0, None, None)]
     """
     _check_options(0.0, "none", threads)
-    rows = _read_rows(transactions, item_names)
+    transactions, answers = split_answers(transactions, answers)
+    rows = read_items(transactions, item_names)
     arrays, encoded = _encode_both(rules, rows)
-    accepted = None
-    if answers is not None:
-        lists = _read_answers(answers, transactions, len(rows), allow_lists=True)
-        alone = pl.Series("answer", [None], dtype=pl.String).new_from_index(0, len(rows))
-        accepted = Accepted(*accepted_classes(pl.DataFrame({"answers": lists, "answer": alone}), encoded.vocabulary))
+    accepted = None if answers is None else _accepted(answers, len(rows), encoded.vocabulary)
     totals = match_totals(arrays, encoded, accepted, threads)
     table = pl.DataFrame(
         {
@@ -193,7 +190,7 @@ def match_rule_pairs(
     >>> match_rule_pairs(rules, [["cat", "dog"], [], ["cat"]]).rows()
     [(0, 0), (0, 1), (2, 1)]
     """
-    arrays, encoded = _encode_both(rules, _read_rows(transactions, item_names))
+    arrays, encoded = _encode_both(rules, read_items(transactions, item_names))
     parts = [pl.DataFrame(schema={"row": pl.UInt32, "rule_id": pl.UInt32})]
     for first, offsets, pairs in match_pairs(arrays, encoded):
         row = np.repeat(np.arange(first, first + len(offsets) - 1, dtype=np.uint32), np.diff(offsets))
@@ -208,7 +205,8 @@ def _check_options(min_confidence: float, superset_filter: str, threads: int | N
         )
     if superset_filter not in _FILTERS:
         raise ConfigError(
-            f"superset_filter: got {superset_filter!r}, expected one of {examples(_FILTERS)}. Choose one of these."
+            f"superset_filter: got {superset_filter!r}, expected one of {examples(_FILTERS)}. "
+            "Choose one of these."
         )
     if threads is not None and threads < 1:
         raise ConfigError(f"threads: got {threads}, expected 1 or more. Leave it out to use all processors.")
@@ -224,7 +222,9 @@ def _encode(rows: pl.DataFrame) -> Transactions:
         answer_counts=answers["weight"].to_numpy(),
     )
     encoded = encode_item_lists(rows, vocabulary)
-    return Transactions(encoded.offsets, encoded.items, encoded.classes, rows["weight"].to_numpy(), vocabulary)
+    return Transactions(
+        encoded.offsets, encoded.items, encoded.classes, rows["weight"].to_numpy(), vocabulary
+    )
 
 
 def _encode_both(rules: pl.DataFrame, rows: pl.DataFrame) -> tuple[RuleArrays, Transactions]:
@@ -241,34 +241,20 @@ def _encode_both(rules: pl.DataFrame, rows: pl.DataFrame) -> tuple[RuleArrays, T
     return encode_rules(rules, vocabulary), encode_item_lists(no_answer, vocabulary)
 
 
-def _rule_ids(rules: pl.DataFrame, positions: np.ndarray[Any, np.dtype[np.int64]]) -> pl.Series:
+def _accepted(answers: AnswersLike, rows: int, vocabulary: Vocabulary) -> Accepted:
+    """Return the right answers of each row, whether it has one or a list."""
+    column = read_answers(answers, rows, allow_lists=True)
+    known = pl.select(
+        answer=column if column.dtype == pl.String else pl.lit(None, pl.String),
+        answers=column if column.dtype != pl.String else pl.lit(None, pl.List(pl.String)),
+    )
+    return Accepted(*accepted_classes(known, vocabulary))
+
+
+def _rule_ids(rules: pl.DataFrame, positions: npt.NDArray[np.int64]) -> pl.Series:
     numbers = pl.Series(positions)
     return rules["rule_id"].gather(numbers.set(numbers < 0, None))
 
 
 def _distinct(lists: pl.Series) -> pl.Series:
     return lists.filter(lists.list.len() > 0).explode().unique().sort()
-
-
-def _read_rows(
-    transactions: TransactionsLike, item_names: Sequence[str] | None, answers: AnswersLike | None = None
-) -> pl.DataFrame:
-    """Return words, objects List[String] and, if asked for, answer String."""
-    if isinstance(answers, str):
-        transactions, answers = _without_column(transactions, answers)
-    lists = _listed_kinds(transactions)
-    if lists is None and is_onehot(transactions):
-        lists = {"words": from_onehot(transactions, item_names)}
-    elif item_names is not None:
-        raise ConfigError(
-            "item_names: got names for transactions that name their items, expected them for matrices only. "
-            "Leave item_names out."
-        )
-    elif lists is None:
-        lists = {"words": _read_lists(transactions)}
-    count = len(next(iter(lists.values())))
-    nothing = pl.Series([], dtype=pl.List(pl.String)).extend_constant(None, count)
-    rows = pl.DataFrame({kind: lists.get(kind, nothing) for kind in _KINDS})
-    if answers is None:
-        return rows
-    return rows.with_columns(answer=_read_answers(answers, transactions, count))

@@ -40,8 +40,10 @@ def test_votes(vote: str, training: Table, rows: Table) -> None:
     )
     expected = reference.predict(expected_rules, training.rows, rows.rows, vote)
     assert [like.answers[int(answer)] for answer in predicted] == expected
-    assert all(rule < 0 or like.answers[int(rules.answers[rule])] == answer
-               for rule, answer in zip(by, expected, strict=True))
+    assert all(
+        rule < 0 or like.answers[int(rules.answers[rule])] == answer
+        for rule, answer in zip(by, expected, strict=True)
+    )
 
 
 def test_equal_sums_of_thirds_are_a_tie_that_floats_miss() -> None:
@@ -49,7 +51,10 @@ def test_equal_sums_of_thirds_are_a_tie_that_floats_miss() -> None:
     rows = encode_lists([["a", "b", "c", "d"]], ["rare"])
     training = encode_lists([["x"]] * 5, ["often", "often", "often", "rare", "rare"])
     vocabulary = rows.vocabulary.__class__(
-        rows.vocabulary.words, rows.vocabulary.objects, training.vocabulary.answers, training.vocabulary.answer_counts
+        rows.vocabulary.words,
+        rows.vocabulary.objects,
+        training.vocabulary.answers,
+        training.vocabulary.answer_counts,
     )
     rows = Transactions(rows.offsets, rows.items, np.array([0], np.int32), rows.weights, vocabulary)
     rules = RuleArrays(
@@ -65,7 +70,9 @@ def test_equal_sums_of_thirds_are_a_tie_that_floats_miss() -> None:
 
 def test_without_kept_rules_everyone_gets_the_most_common_answer() -> None:
     rows = encode_lists([["a"], ["b"], ["c"]], ["no", "yes", "yes"])
-    rules = RuleArrays(np.empty((0, 4), np.int32), np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64))
+    rules = RuleArrays(
+        np.empty((0, 4), np.int32), np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64)
+    )
     for vote in ("best", "weighted"):
         predicted, by = classifier.predict(rules, np.empty(0, np.int64), rows, vote)
         assert [rows.vocabulary.answers[int(k)] for k in predicted] == ["yes"] * 3
@@ -83,7 +90,9 @@ def test_subsets(training: Table, empty_rule: bool) -> None:
         empty_rule=empty_rule,
     )  # fmt: skip
     accepted = [[row.answer] for row in training.rows]
-    assert subsets(match_totals(rules, encoded)).to_list() == reference.split(expected_rules, training.rows, accepted)
+    assert subsets(match_totals(rules, encoded)).to_list() == reference.split(
+        expected_rules, training.rows, accepted
+    )
 
 
 def test_presets_fill_in_what_was_not_given() -> None:

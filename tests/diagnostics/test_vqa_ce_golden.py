@@ -10,8 +10,8 @@ import pytest
 
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.build import build
-from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
-from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeFiles, read_inputs
+from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts, find_shortcuts, subsets
 from shortcut_miner.encoding import accepted_classes
 from shortcut_miner.intervals import summarise
@@ -92,13 +92,18 @@ def test_the_tables_agree_with_each_other(folder: Path) -> None:
 
 
 def test_predictions_in_our_order(case: str, folder: Path, golden: Any) -> None:
-    ours = {one["question_id"]: one["answer"] for one in json.loads((folder / "rules_predictions.json").read_text())}
+    ours = {
+        one["question_id"]: one["answer"]
+        for one in json.loads((folder / "rules_predictions.json").read_text())
+    }
     theirs = {one["question_id"]: one["answer"] for one in golden(case, "rules_predictions")}
     assert ours.keys() == theirs.keys()
     assert sum(ours[key] != theirs[key] for key in theirs) == DIFFERENT_PREDICTIONS[case]
 
 
-def test_the_references_rules_in_their_own_order(case: str, found: Shortcuts, real_tables: Any, golden: Any) -> None:
+def test_the_references_rules_in_their_own_order(
+    case: str, found: Shortcuts, real_tables: Any, golden: Any
+) -> None:
     table = pl.DataFrame(golden(case, "reference_rules")).select(
         antecedent_words=pl.col("antecedent").list.filter(~pl.element().str.starts_with("V_")),
         antecedent_objects=pl.col("antecedent")

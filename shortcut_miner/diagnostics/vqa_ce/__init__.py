@@ -1,0 +1,1 @@
+"""VQA-CE: counterexample, easy and hard splits (Dancette et al., ICCV 2021). See README.md."""

@@ -4,8 +4,8 @@ import dataclasses
 from pathlib import Path
 
 from shortcut_miner.diagnostics.vqa_ce import outputs
-from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
-from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeFiles, read_inputs
+from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import OnStage, find_shortcuts
 from shortcut_miner.timing import StageCost, timed
 
@@ -84,7 +84,7 @@ def build(
     warnings = list(inputs.warnings)
     if not found.is_complete:
         warnings.append(
-            f"mining stopped after max_rules = {config.max_rules:,} antecedents; what was found is exact, but "
+            f"mining stopped after max_rules = {config.max_rules:,} antecedents; what it found is exact, but "
             "rules are missing. Raise --min-count or --max-rules."
         )
     return BuildReport(

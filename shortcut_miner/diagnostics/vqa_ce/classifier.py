@@ -27,7 +27,9 @@ def kept_rules(training: MatchTotals) -> Ints:
     return np.unique(first[first >= 0])
 
 
-def predict(rules: RuleArrays, kept: Ints, rows: Transactions, vote: Vote) -> tuple[npt.NDArray[np.int32], Ints]:
+def predict(
+    rules: RuleArrays, kept: Ints, rows: Transactions, vote: Vote
+) -> tuple[npt.NDArray[np.int32], Ints]:
     """Return each row's answer (class number) and the rule behind it (-1: no kept rule fires).
 
     Parameters
@@ -43,10 +45,7 @@ def predict(rules: RuleArrays, kept: Ints, rows: Transactions, vote: Vote) -> tu
         the first that fires with the winning answer.
     """
     classifier = rules.take(kept)
-    if vote == "best":
-        first = match_totals(classifier, rows).row_best
-    else:
-        first = _weighted(classifier, rows)
+    first = match_totals(classifier, rows).row_best if vote == "best" else _weighted(classifier, rows)
     default = _most_common_answer(rows)
     if not len(kept):
         return np.full(len(rows), default, np.int32), np.full(len(rows), -1, np.int64)

@@ -5,6 +5,7 @@ the article (Dancette et al., ICCV 2021). The room's README has the table of bot
 """
 
 import dataclasses
+from pathlib import Path
 from typing import Any, Literal
 
 from shortcut_miner.errors import ConfigError
@@ -43,6 +44,31 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "answer_ties": ("first", "lexicographic"),
     "on_bad_row": ("error", "skip"),
 }
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class VqaCeFiles:
+    """Input files of ``vqa-ce build``.
+
+    Attributes
+    ----------
+    train_questions : Path
+        VQA v1/v2 questions JSON that rules are mined from.
+    train_annotations : Path
+        The annotations of these questions.
+    val_questions : Path
+        VQA v1/v2 questions JSON that is split into easy, counterexamples and hard.
+    val_annotations : Path
+        The annotations of these questions.
+    detections : Path, optional
+        Object labels of both splits' images: detect-shortcuts JSON, COCO instances JSON or Parquet.
+    """
+
+    train_questions: Path
+    train_annotations: Path
+    val_questions: Path
+    val_annotations: Path
+    detections: Path | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +164,11 @@ _OPTIONAL = {"items", *PRESETS["code"]}
 
 def _check_whole(name: str, value: int, low: int, high: int | None = None) -> None:
     if not isinstance(value, int) or value < low or (high is not None and value > high):
-        _reject(name, value, f"a whole number from {low} to {high}" if high else f"a whole number of {low} or more")
+        _reject(
+            name,
+            value,
+            f"a whole number from {low} to {high}" if high else f"a whole number of {low} or more",
+        )
 
 
 def _reject(name: str, value: object, expected: str) -> None:

@@ -48,8 +48,8 @@ def explain(path: Path, question_id: str) -> Explanation:
     if not is_asked.any():
         known = folder.questions["question_id"]
         raise ConfigError(
-            f"question_id: got {question_id!r}, expected one of the {len(known):,} evaluated questions of {path}, "
-            f"such as {examples(known.head(3))}. Check the id."
+            f"question_id: got {question_id!r}, expected one of the {len(known):,} evaluated questions of "
+            f"{path}, such as {examples(known.head(3))}. Check the id."
         )
     only = dataclasses.replace(folder, questions=folder.questions.filter(is_asked))
     encoded = encode_folder(only)
@@ -68,6 +68,7 @@ def _reason(rules: pl.DataFrame, subset: str) -> str:
     fires = f"{len(rules):,} rule{'s fire' if len(rules) != 1 else ' fires'}"
     if subset == "easy":
         shown = correct.row(0, named=True)
-        return f"{fires}, {len(correct):,} with an annotator's answer; the first of these says {shown['answer']!r}."
+        said = shown["answer"]
+        return f"{fires}, {len(correct):,} with an annotator's answer; the first of these says {said!r}."
     wrong = rules["answer"].unique(maintain_order=True)
     return f"{fires}, and no annotator gave any of their answers: {examples(wrong)}."

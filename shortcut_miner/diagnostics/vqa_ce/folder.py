@@ -55,7 +55,9 @@ def read_folder(path: Path) -> VqaCeFolder:
         Not such a folder, a missing or damaged file, or files of two different builds.
     """
     if not (path / MANIFEST).is_file():
-        what = "a file" if path.is_file() else "no such folder" if not path.exists() else f"no {MANIFEST} in it"
+        what = (
+            "a file" if path.is_file() else "no such folder" if not path.exists() else f"no {MANIFEST} in it"
+        )
         raise SourceError(f"{path}: got {what}, expected a folder that vqa-ce build wrote. Give that folder.")
     manifest = read_json_file(path / MANIFEST)
     if manifest.get("command") != "vqa-ce build":
@@ -110,14 +112,18 @@ def encode_folder(folder: VqaCeFolder, *, normalise_answers: bool = False) -> En
         questions = questions.with_columns(answer=normalised(questions["answer"]))
     counted = rules.select("answer", count=pl.col("answer_count").cast(pl.Int64))
     default = pl.DataFrame({"answer": [folder.default_answer], "count": [0]}, schema=counted.schema)
-    answers = pl.concat([counted, default]).group_by("answer").agg(pl.col("count").max()).sort("count", "answer")
+    answers = (
+        pl.concat([counted, default]).group_by("answer").agg(pl.col("count").max()).sort("count", "answer")
+    )
     vocabulary = Vocabulary(
         words=_distinct(rules["antecedent_words"]),
         objects=_distinct(rules["antecedent_objects"]),
         answers=answers["answer"],
         answer_counts=answers["count"].to_numpy(),
     )
-    return EncodedFolder(vocabulary, encode_rules(rules, vocabulary), encode_item_lists(questions, vocabulary))
+    return EncodedFolder(
+        vocabulary, encode_rules(rules, vocabulary), encode_item_lists(questions, vocabulary)
+    )
 
 
 def normalised(answers: pl.Series) -> pl.Series:

@@ -2,38 +2,16 @@
 
 import dataclasses
 from collections.abc import Mapping
-from pathlib import Path
 
 import polars as pl
 
-from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
+from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.sources.detections import read_labels
 from shortcut_miner.sources.image_ids import check_image_join
 from shortcut_miner.sources.reading import Reading
 from shortcut_miner.sources.vqa import read_vqa
 from shortcut_miner.storage import InputRecord, table_sha256
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class VqaCeFiles:
-    """Input files of ``vqa-ce build``.
-
-    Attributes
-    ----------
-    train_questions, train_annotations : Path
-        VQA v1/v2 JSON that rules are mined from (.json, .json.gz, .json.zst or archive.zip/member.json).
-    val_questions, val_annotations : Path
-        VQA v1/v2 JSON that is split into easy, counterexamples and hard.
-    detections : Path, optional
-        Object labels of both splits' images: detect-shortcuts JSON, COCO instances JSON or Parquet.
-    """
-
-    train_questions: Path
-    train_annotations: Path
-    val_questions: Path
-    val_annotations: Path
-    detections: Path | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,7 +57,9 @@ def read_inputs(files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None
             "Give --detections, or use --items words."
         )
     skip = config.on_bad_row
-    train, *train_readings = read_vqa(files.train_questions, files.train_annotations, on_bad_row=skip, limit=limit)
+    train, *train_readings = read_vqa(
+        files.train_questions, files.train_annotations, on_bad_row=skip, limit=limit
+    )
     val, *val_readings = read_vqa(files.val_questions, files.val_annotations, on_bad_row=skip, limit=limit)
     readings = dict(zip(_VQA_ROLES, (*train_readings, *val_readings), strict=True))
     warnings: list[str] = []
@@ -113,7 +93,9 @@ def _record(role: str, reading: Reading) -> InputRecord:
     key = "question_id" if "question_id" in table.columns else ["image_id", "label", "score"]
     return InputRecord(
         role=role,
-        name=reading.file.name if reading.file.member is None else f"{reading.file.name}/{reading.file.member}",
+        name=reading.file.name
+        if reading.file.member is None
+        else f"{reading.file.name}/{reading.file.member}",
         size=reading.file.size,
         sha256=reading.file.sha256,
         content_sha256=table_sha256(table, key),

@@ -10,8 +10,8 @@ import polars as pl
 import pyarrow as pa
 
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts
-from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
-from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeFiles, VqaCeInputs
+from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeInputs
 from shortcut_miner.encoding import with_item_lists
 from shortcut_miner.mining.matcher import match_pairs
 from shortcut_miner.mining.rules import rules_table
@@ -211,7 +211,9 @@ def _write_matches(path: Path, inputs: VqaCeInputs, found: Shortcuts, provenance
     with parquet_stream(path, schema, provenance) as write_rows:
         for first, offsets, pairs in match_pairs(found.rules, found.validation, found.val_totals.row_fired):
             rows = first + np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-            block = pl.DataFrame({"question_id": ids.gather(pl.Series(rows)), "rule_id": pairs.astype(np.uint32)})
+            block = pl.DataFrame(
+                {"question_id": ids.gather(pl.Series(rows)), "rule_id": pairs.astype(np.uint32)}
+            )
             write_rows(block)
 
 

@@ -169,7 +169,9 @@ def exploited_shortcuts(
         given = given if config.scorer == "exact" else normalised(given)
         classes = numbers_of(given, encoded.vocabulary.answers)
         agreed = _agreement(index, encoded, classes, accepted)
-        rate = np.bincount(classes[classes >= 0], minlength=len(encoded.vocabulary.answers)) / max(len(classes), 1)
+        rate = np.bincount(classes[classes >= 0], minlength=len(encoded.vocabulary.answers)) / max(
+            len(classes), 1
+        )
         parts.append(
             folder.rules.select("rule_id", "antecedent_words", "antecedent_objects", "answer").select(
                 pl.lit(model).alias("model"),

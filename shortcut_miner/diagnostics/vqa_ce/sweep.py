@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce import classifier
-from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
-from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeFiles, read_inputs
+from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import OnStage, Shortcuts, find_shortcuts, subsets
 from shortcut_miner.encoding import accepted_classes
 from shortcut_miner.errors import ConfigError
@@ -59,7 +59,9 @@ def sweep(
     if on_stage is not None:
         on_stage("read")
     inputs = read_inputs(files, lowest, limit)
-    found = find_shortcuts(inputs.train, inputs.val, inputs.labels, lowest, threads=threads, on_stage=on_stage)
+    found = find_shortcuts(
+        inputs.train, inputs.val, inputs.labels, lowest, threads=threads, on_stage=on_stage
+    )
     if not found.is_complete:
         raise ConfigError(
             f"max_rules: got more than {config.max_rules:,} antecedents, expected a complete search to compare "
@@ -105,7 +107,9 @@ def _row(
 
 def _check_thresholds(min_counts: Sequence[int], min_confidences: Sequence[float]) -> None:
     if not min_counts or min(min_counts) < 1:
-        raise ConfigError(f"min_counts: got {list(min_counts)}, expected whole numbers of 1 or more. Change them.")
+        raise ConfigError(
+            f"min_counts: got {list(min_counts)}, expected whole numbers of 1 or more. Change them."
+        )
     if not min_confidences or not all(0 <= value <= 1 for value in min_confidences):
         raise ConfigError(
             f"min_confidences: got {list(min_confidences)}, expected numbers from 0 to 1. Change them."

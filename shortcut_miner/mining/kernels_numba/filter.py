@@ -127,6 +127,8 @@ def drop_any(first, stop, levels, paths, dropped):
                 if mask >> position & 1 and node >= 0:
                     starts = levels[depth].starts
                     depth += 1
-                    node = find_child(levels[depth].items, starts[node], starts[node + 1], paths[child, position])
+                    node = find_child(
+                        levels[depth].items, starts[node], starts[node + 1], paths[child, position]
+                    )
             if node >= 0 and _blocks(levels[depth], node, level, child):
                 dropped[child] = True

@@ -102,7 +102,9 @@ def sketch_classes(accepted_starts, accepted):
 
 
 @njit(nogil=True, cache=True)
-def match_first_items(first, stop, starts, occurrence_rows, after, offsets, items, trie, depth, targets, tallies):
+def match_first_items(
+    first, stop, starts, occurrence_rows, after, offsets, items, trie, depth, targets, tallies
+):
     """Match below the trie's first nodes ``first..stop-1`` and add to `tallies`.
 
     `starts`, `occurrence_rows` and `after` deliver each item's rows (see kernels_numba.mine.deliver); rows
@@ -115,7 +117,9 @@ def match_first_items(first, stop, starts, occurrence_rows, after, offsets, item
     hits, nodes = space.hits, space.hits.nodes
     for node in range(first, stop):
         item = trie.items[node]
-        count = _copy_rows(node, starts[item], starts[item + 1], occurrence_rows, after, offsets, items, trie, targets, space)
+        count = _copy_rows(
+            node, starts[item], starts[item + 1], occurrence_rows, after, offsets, items, trie, targets, space
+        )
         _tally(node, -1, count, trie, targets, tallies, space)
         for row in range(count):
             nodes[row] = node
@@ -171,7 +175,11 @@ def _space(first, stop, starts, occurrence_rows, after, offsets, trie, depth):
             np.full(most_rows, NO_RULE),
         ),
         Hits(np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int64)),
-        Hits(np.empty(most_items + 1, np.int64), np.empty(most_items + 1, np.int32), np.empty(most_items + 1, np.int64)),
+        Hits(
+            np.empty(most_items + 1, np.int64),
+            np.empty(most_items + 1, np.int32),
+            np.empty(most_items + 1, np.int64),
+        ),
         np.full(item_count, -1, np.int32),
         np.zeros(item_count, np.bool_),
         np.zeros(most_children + 1, np.int64),
@@ -212,7 +220,7 @@ def _copy_rows(node, low, high, occurrence_rows, after, offsets, items, trie, ta
 
 @njit(nogil=True, cache=True)
 def _expand(low, high, top, trie, space):
-    """Write the hits on the children of the node of hits low..high, sorted by child, from `top`; return their end.
+    """Write the hits on the children of hits low..high, sorted by child, from `top`; return their end.
 
     The scan has no branch on hit or miss (a miss is overwritten): mispredictions would cost more.
     """

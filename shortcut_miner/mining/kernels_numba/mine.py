@@ -193,7 +193,9 @@ def mine_first_items(first, stop, starts, occurrences, rows, limits, space):
                 continue
             stack.cursor[depth] = k + 1
             low, high = stack.starts[depth, k], stack.starts[depth, k + 1]
-            status = _expand(depth, stack.base[depth] + k, low, high, space.occurrences, space.rows, limits, space)
+            status = _expand(
+                depth, stack.base[depth] + k, low, high, space.occurrences, space.rows, limits, space
+            )
             if status > 0:
                 depth += 1
         if status < 0:
@@ -225,7 +227,16 @@ def _expand(above, node, low, high, occurrences, rows, limits, space):
     is_inner = length + 1 < max_antecedent and kept > 1
     row_top = stack.row_stop[above]
     row_stop, heavy = _filter_rows(
-        low, run_count, occurrences, rows, min_count, space.rows, stack.item_stop[above], row_top, is_inner, scratch
+        low,
+        run_count,
+        occurrences,
+        rows,
+        min_count,
+        space.rows,
+        stack.item_stop[above],
+        row_top,
+        is_inner,
+        scratch,
     )
     for k in range(kept):
         candidate = scratch.touched[k]
@@ -500,8 +511,13 @@ def _count_pairs(length, row_top, row_stop, min_count, space):
                 cell = left * kept + right
                 if pair_best[cell] >= min_count:
                     _emit(
-                        found, length + 2, base + left, names[right], pair_class[cell],
-                        pair_total[cell], pair_best[cell],
+                        found,
+                        length + 2,
+                        base + left,
+                        names[right],
+                        pair_class[cell],
+                        pair_total[cell],
+                        pair_best[cell],
                     )
     pair_best[:] = 0
     pair_total[:] = 0
