@@ -4,7 +4,7 @@ All become the list columns ``words`` and ``objects``, and an ``answer`` column.
 looked at if the caller has imported them.
 """
 
-from collections.abc import Iterable, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -52,8 +52,8 @@ def split_answers(
         return transactions, answers
     if not (isinstance(transactions, pl.DataFrame) or is_pandas(transactions, "DataFrame")):
         raise ConfigError(
-            f"answers: got the text {answers!r}, expected one answer a row, or the name of a DataFrame's column. "
-            "Pass a list."
+            f"answers: got the text {answers!r}, expected one answer a row, or the name of a DataFrame's "
+            "column. Pass a list."
         )
     if answers not in transactions.columns:
         raise ConfigError(
@@ -107,7 +107,7 @@ def _read_lists(values: Any, what: str, *, null_is_none: bool) -> pl.Series:
         )
     if not null_is_none:
         _check_nulls(values.is_null(), what)
-    lists = values.cast(pl.List(pl.String))
+    lists: pl.Series = values.cast(pl.List(pl.String))
     _check_nulls(lists.list.eval(pl.element().is_null()).list.any(), f"items of {what}")
     return lists
 
@@ -116,10 +116,10 @@ def _listed(values: Any, what: str, null_is_none: bool) -> pl.Series:
     is_listed = isinstance(values, Iterable) and not isinstance(values, str | bytes | pl.LazyFrame)
     if not is_listed:
         raise SchemaError(
-            f"{what}: got {type(values).__name__}, expected rows of items: lists of text, a one-hot frame or a "
-            "matrix. Pass one of these."
+            f"{what}: got {type(values).__name__}, expected rows of items: lists of text, a one-hot frame or "
+            "a matrix. Pass one of these."
         )
-    rows = [row if isinstance(row, Sized) or not isinstance(row, Iterable) else list(row) for row in values]
+    rows: list[Any] = [list(row) if isinstance(row, Iterator) else row for row in values]
     missing = [
         row is None or (null_is_none and row != row) for row in rows
     ]  # pandas' NaN differs from itself
@@ -130,8 +130,8 @@ def _listed(values: Any, what: str, null_is_none: bool) -> pl.Series:
     ]
     if wrong:
         raise SchemaError(
-            f"{what}: got {type(rows[wrong[0]]).__name__} for row {wrong[0]:,}, expected a list of items in each "
-            "row. Split texts into words first."
+            f"{what}: got {type(rows[wrong[0]]).__name__} for row {wrong[0]:,}, expected a list of items in "
+            "each row. Split texts into words first."
         )
     present = [() if is_missing else row for row, is_missing in zip(rows, missing, strict=True)]
     flat = _column(list(chain.from_iterable(present)), f"items of {what}", "text", pl.String)

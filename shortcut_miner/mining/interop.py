@@ -56,9 +56,9 @@ def to_mlxtend(
     --------
     >>> from shortcut_miner.mining.tables import mine_rules
     >>> rules = mine_rules([["dog"], ["dog"], ["cat"]], ["yes", "yes", "no"], min_count=2)
-    >>> to_mlxtend(rules)[["antecedents", "consequents", "support", "zhangs_metric"]]
-      antecedents      consequents   support  zhangs_metric
-    0  frozenset({'dog'})  frozenset({'yes'})  0.666667            1.0
+    >>> frame = to_mlxtend(rules)
+    >>> frame["antecedents"].to_list(), frame["lift"].to_list()
+    ([frozenset({'dog'})], [1.5])
     """
     pandas = _import_pandas("to_mlxtend")
     validated(rules, Rules, "rules")
@@ -79,31 +79,30 @@ def to_mlxtend(
 
 
 def _mlxtend_measures() -> dict[str, pl.Expr]:
-    """Return mlxtend's measures over the counts of a Rules table, in mlxtend's order."""
+    """Return mlxtend's measures over the counts of a Rules table, in mlxtend's order.
+
+    Differences are taken between counts, not between rounded ratios, as far as there are no quotients.
+    """
     total, both, left, right = (
-        pl.col(name).cast(pl.Float64)
-        for name in ("transaction_count", "rule_count", "antecedent_count", "answer_count")
+        pl.col(f"{name}_count").cast(pl.Float64) for name in ("transaction", "rule", "antecedent", "answer")
     )
-    leverage = (both * total - left * right) / (total * total)
-    confidence, expected = both / left, right / total
-    largest = pl.max_horizontal(both * (total - left), left * (right - both)) / (total * total)
+    surplus = both * total - left * right
+    most = pl.max_horizontal(both * (total - left), left * (right - both))
     return {
         "antecedent support": left / total,
-        "consequent support": expected,
+        "consequent support": right / total,
         "support": both / total,
-        "confidence": confidence,
+        "confidence": both / left,
         "lift": pl.col("lift"),
         "representativity": pl.lit(1.0),
-        "leverage": leverage,
-        "conviction": pl.when(both < left)
-        .then((1 - expected) / (1 - confidence))
-        .otherwise(pl.lit(float("inf"))),
-        "zhangs_metric": pl.when(largest == 0).then(pl.lit(0.0)).otherwise(leverage / largest),
+        "leverage": surplus / (total * total),
+        "conviction": pl.when(both == left)
+        .then(pl.lit(float("inf")))
+        .otherwise((total - right) * left / (total * (left - both))),
+        "zhangs_metric": pl.when(most == 0).then(pl.lit(0.0)).otherwise(surplus / most),
         "jaccard": both / (left + right - both),
-        "certainty": pl.when(right == total)
-        .then(pl.lit(0.0))
-        .otherwise((confidence - expected) / (1 - expected)),
-        "kulczynski": (confidence + both / right) / 2,
+        "certainty": pl.when(right == total).then(pl.lit(0.0)).otherwise(surplus / (left * (total - right))),
+        "kulczynski": (both / left + both / right) / 2,
     }
 
 
@@ -191,8 +190,8 @@ def _check_mlxtend(
         broken = np.flatnonzero(~(np.abs(values - np.rint(values)) <= _COUNT_TOLERANCE))
         if len(broken):
             problems.append(
-                f"{name}: {len(broken):,} supports that are no whole number of {transaction_count:,} rows, such "
-                f"as {values[broken[0]]:.6g} rows"
+                f"{name}: {len(broken):,} supports that are no whole number of {transaction_count:,} rows, "
+                f"such as {values[broken[0]]:.6g} rows"
             )
     if problems:
         title = (

@@ -128,8 +128,8 @@ def _block(index: RuleIndex, offsets: Ints, items: npt.NDArray[np.int32], first:
     items = items[offsets[first] : offsets[stop]]
     offsets = offsets[first : stop + 1] - offsets[first]
     starts, rows, after = mine_kernels.deliver(offsets, items, index.item_count)
+    _, work = mine_kernels.item_work(offsets, items, index.item_count)
     first_nodes = (int(index.trie.child_starts[0]), int(index.trie.child_starts[1]))
-    work = mine_kernels.suffix_work(starts, rows, after, offsets)
     return _Block(
         offsets, items, starts, rows, after, first_nodes, work[index.trie.items[slice(*first_nodes)]]
     )

@@ -18,8 +18,8 @@ from shortcut_miner.mining.kernels_numba import filter as filter_kernels
 from shortcut_miner.mining.kernels_numba import mine as mine_kernels
 from shortcut_miner.mining.threads import thread_count
 
-# Fixed, so that a search cut short by max_rules ends at the same place on every machine.
-_CHUNKS = 256
+# First items are cut into this many chunks a thread; each chunk costs a pass over all rows.
+_CHUNKS_A_THREAD = 8
 _FIRST_BUFFER = 1 << 19
 
 
@@ -45,7 +45,8 @@ class MiningConfig:
         """Raise ConfigError for values without a meaning."""
         for name, low, high in (("min_count", 1, None), ("max_antecedent", 1, 8), ("max_rules", 1, None)):
             value = getattr(self, name)
-            if value < low or (high is not None and value > high):
+            is_whole = isinstance(value, int | np.integer)
+            if not is_whole or value < low or (high is not None and value > high):
                 span = f"from {low} to {high}" if high else f"of {low} or more"
                 raise ConfigError(
                     f"{name}: got {value}, expected a whole number {span}. Change --{name.replace('_', '-')}."
@@ -81,7 +82,8 @@ class Antecedents:
         node = which
         for depth in range(size, 0, -1):
             paths[:, depth - 1] = self.levels[depth].items[node]
-            node = np.searchsorted(self.levels[depth - 1].starts, node, side="right") - 1
+            starts = self.levels[depth - 1].starts
+            node = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[node]
         return paths
 
 
@@ -111,12 +113,14 @@ def mine_antecedents(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Job:
-    """The rows in class order and the miner's item numbers, with the occurrences of every item."""
+    """The rows in class order and the miner's item numbers; per item the rows that hold it, and its work."""
 
-    rows: mine_kernels.Rows
     offsets: npt.NDArray[np.int64]
-    starts: npt.NDArray[np.int64]
-    occurrences: mine_kernels.Occurrences
+    items: npt.NDArray[np.int32]
+    classes: npt.NDArray[np.int32]
+    weights: npt.NDArray[np.int64]
+    holders: npt.NDArray[np.int64]
+    work: npt.NDArray[np.int64]
     item_names: npt.NDArray[np.int32]
     first_level: filter_kernels.Level
 
@@ -124,17 +128,21 @@ class _Job:
 def _prepare(transactions: Transactions, min_count: int) -> _Job:
     known = np.flatnonzero(transactions.classes >= 0)
     order = known[np.argsort(transactions.classes[known], kind="stable")]
-    classes, weights = transactions.classes[order], transactions.weights[order]
     item_count = transactions.vocabulary.item_count
-    same = np.arange(item_count, dtype=np.int32)
-    offsets, items = mine_kernels.project_rows(transactions.offsets, transactions.items, order, same)
-    total, best, best_class = mine_kernels.count_items(offsets, items, classes, weights, item_count)
+    total, best, best_class = mine_kernels.count_items(
+        transactions.offsets,
+        transactions.items,
+        order,
+        transactions.classes,
+        transactions.weights,
+        item_count,
+    )
     names = np.flatnonzero(best >= min_count).astype(np.int32)
     names = names[np.argsort(total[names], kind="stable")]
     number = np.full(item_count, -1, np.int32)
     number[names] = np.arange(len(names), dtype=np.int32)
     offsets, items = mine_kernels.project_rows(transactions.offsets, transactions.items, order, number)
-    starts, occurrence_rows, after = mine_kernels.deliver(offsets, items, len(names))
+    holders, work = mine_kernels.item_work(offsets, items, len(names))
     first_level = filter_kernels.Level(
         np.arange(len(names), dtype=np.int32),
         best_class[names],
@@ -143,12 +151,14 @@ def _prepare(transactions: Transactions, min_count: int) -> _Job:
         _no_children(len(names)),
     )
     return _Job(
-        rows=mine_kernels.Rows(items, offsets[:-1], offsets[1:], classes, weights),
-        offsets=offsets,
-        starts=starts,
-        occurrences=mine_kernels.Occurrences(occurrence_rows, after),
-        item_names=names,
-        first_level=first_level,
+        offsets,
+        items,
+        transactions.classes[order],
+        transactions.weights[order],
+        holders,
+        work,
+        names,
+        first_level,
     )
 
 
@@ -175,41 +185,60 @@ def _root_level(transactions: Transactions, item_count: int) -> filter_kernels.L
 
 
 def _search(job: _Job, config: MiningConfig, threads: int) -> tuple[list[list[mine_kernels.Found]], bool]:
-    """Run the search chunk by chunk; return what each chunk found, and whether that is all there is."""
+    """Run the search chunk by chunk; return what each chunk found, and whether that is all there is.
+
+    Beyond ``max_rules`` the search ends before the first item that does not fit, whatever the chunks.
+    """
     item_count = len(job.item_names)
     if config.max_antecedent < 2 or item_count < 2:
         return [], True
-    work = mine_kernels.suffix_work(job.starts, job.occurrences.rows, job.occurrences.after, job.offsets)
-    cost = np.cumsum(work + 1)
-    cuts = np.searchsorted(cost, cost[-1] * np.arange(1, _CHUNKS) / _CHUNKS, side="right")
-    cuts = np.unique(np.concatenate(([0], cuts, [item_count])))
+    cost = np.cumsum(job.work + 1)
+    count = _CHUNKS_A_THREAD * threads
+    cuts = np.searchsorted(cost, cost[-1] * np.arange(1, count) / count, side="right")
+    edges = np.unique(np.concatenate(([0], cuts, [item_count]))).tolist()
     local = threading.local()
     budget = config.max_rules - item_count
 
-    def search_chunk(number: int) -> list[mine_kernels.Found] | None:
+    def search_chunk(first: int, stop: int) -> tuple[list[mine_kernels.Found], bool]:
         if not hasattr(local, "space"):
-            local.space = _space(job, int(work.max()), config.max_antecedent)
-        parts, local.space = _search_chunk(
-            job, config, local.space, int(cuts[number]), int(cuts[number + 1]), budget
-        )
-        return parts
+            local.space = _space(job, config.max_antecedent)
+        parts, is_all, local.space = _search_chunk(job, config, local.space, first, stop)
+        return parts, is_all
 
     found: list[list[mine_kernels.Found]] = []
     with ThreadPoolExecutor(threads) as pool:
-        for parts in pool.map(search_chunk, range(len(cuts) - 1)):
-            budget -= sum(len(part.item) for part in parts) if parts is not None else budget + 1
-            if budget < 0:
+        for parts, is_all in pool.map(search_chunk, edges[:-1], edges[1:]):
+            size = sum(len(part.item) for part in parts)
+            if size > budget or not is_all:
                 pool.shutdown(cancel_futures=True)
+                found.append(_whole_first_items(parts, budget))
                 return found, False
-            found.append(parts or [])
+            budget -= size
+            found.append(parts)
     return found, True
 
 
-def _space(job: _Job, most_work: int, max_antecedent: int) -> mine_kernels.Space:
+def _whole_first_items(parts: list[mine_kernels.Found], budget: int) -> list[mine_kernels.Found]:
+    """Return what belongs to the leading first items that fit into the budget together."""
+    kept: list[mine_kernels.Found] = []
+    for part in parts:
+        # Entries follow the search: those of length 2, whose parent is the first item, start its group.
+        first_item = np.where(part.length == 2, part.parent, -1)
+        first_item = np.maximum.accumulate(first_item)
+        ends = np.append(np.flatnonzero(np.diff(first_item)) + 1, len(first_item))
+        size = int(ends[ends <= budget].max(initial=0))
+        kept.append(mine_kernels.Found(*[*(field[:size] for field in part[:-1]), part.size]))
+        budget -= size
+        if size < len(first_item):
+            break
+    return kept
+
+
+def _space(job: _Job, max_antecedent: int) -> mine_kernels.Space:
     """Return one thread's working memory, large enough for the largest first item."""
     depth = max_antecedent - 1
     items = len(job.item_names)
-    rows = int(np.diff(job.starts).max())
+    rows, most_work = int(job.holders.max()), int(job.work.max())
     cells = mine_kernels.PAIR_LIMIT**2
     return mine_kernels.Space(
         rows=mine_kernels.Rows(
@@ -226,7 +255,7 @@ def _space(job: _Job, most_work: int, max_antecedent: int) -> mine_kernels.Space
             run=np.zeros(items, np.int64),
             best=np.zeros(items, np.int64),
             best_class=np.empty(items, np.int32),
-            total=np.zeros(items, np.int64),
+            total=np.zeros(items + 1, np.int64),
             touched=np.empty(2 * items, np.int32),
             new_name=np.full(items, -1, np.int32),
             run_ends=np.empty(rows + 1, np.int64),
@@ -261,37 +290,41 @@ def _empty_found(room: int, max_antecedent: int) -> mine_kernels.Found:
 
 
 def _search_chunk(
-    job: _Job, config: MiningConfig, space: mine_kernels.Space, first: int, stop: int, budget: int
-) -> tuple[list[mine_kernels.Found] | None, mine_kernels.Space]:
+    job: _Job, config: MiningConfig, space: mine_kernels.Space, first: int, stop: int
+) -> tuple[list[mine_kernels.Found], bool, mine_kernels.Space]:
     """Search below the first items first..stop-1.
 
-    Returns what was found (None if it is more than the budget), and the working memory: its output
-    buffer grows when a single first item needs more.
+    Returns what was found, whether that is all (it stops beyond ``max_rules``), and the working memory: its
+    output buffer grows when a single first item needs more.
     """
-    limits = (config.min_count, config.max_antecedent)
+    limits = (config.min_count, config.max_antecedent, len(job.item_names))
+    starts, rows = mine_kernels.copy_suffixes(
+        first, stop, job.holders, job.work, job.offsets, job.items, job.classes, job.weights
+    )
+    occurrences = mine_kernels.Occurrences(np.arange(len(rows.starts), dtype=np.int32), rows.starts)
+    low_item = first
     parts: list[mine_kernels.Found] = []
     found = space.found
     found.size[:] = 0
     while first < stop:
         reached = mine_kernels.mine_first_items(
-            first, stop, job.starts, job.occurrences, job.rows, limits, space
+            first, stop, low_item, starts, rows, occurrences, limits, space
         )
         used = int(found.size[0])
         if used:
             parts.append(mine_kernels.Found(*[*(field[:used].copy() for field in found[:-1]), found.size]))
-            budget -= used
-        if budget < 0:
-            return None, space
+        if sum(len(part.item) for part in parts) > config.max_rules:
+            return parts, False, space
         if reached == first:
-            # More than a full buffer lies below one item: the budget bounds time and memory, not the data.
-            if len(found.item) >= budget:
-                return None, space
-            larger = _empty_found(min(2 * len(found.item), budget), config.max_antecedent)
+            # More than a full buffer lies below one item: max_rules bounds time and memory, not the data.
+            if len(found.item) >= config.max_rules:
+                return parts, False, space
+            larger = _empty_found(min(2 * len(found.item), config.max_rules), config.max_antecedent)
             found = larger._replace(size=found.size)
             space = space._replace(found=found)
         found.size[0] = 0
         first = reached
-    return parts, space
+    return parts, True, space
 
 
 def _joined(chunks: list[list[mine_kernels.Found]], length: int) -> tuple[npt.NDArray[np.generic], ...]:

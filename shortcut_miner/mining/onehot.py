@@ -128,12 +128,11 @@ def _matrix_cells(matrix: Any, names: list[str] | None) -> Cells:
     else:
         rows, columns = np.nonzero(matrix)
         values = matrix[rows, columns]
-    _raise_problems(
-        [
-            f"column {(names[column] if names else int(column))!r}: got {_not_binary(values[columns == column])}"
-            for column in np.unique(columns[values != 1])[:_MAX_WRONG_COLUMNS]
-        ]
-    )
+    problems = []
+    for column in np.unique(columns[values != 1])[:_MAX_WRONG_COLUMNS]:
+        name = names[column] if names else int(column)
+        problems.append(f"column {name!r}: got {_not_binary(values[columns == column])}")
+    _raise_problems(problems)
     return rows.astype(np.int64), columns.astype(np.int64)
 
 

@@ -156,7 +156,7 @@ def match_rules(
     --------
     >>> rules = mine_rules([["dog"], ["dog"], ["cat"]], ["yes", "yes", "no"], min_count=1)
     >>> match_rules(rules, [["a", "dog"], ["a"]], ["no", "no"]).rows()
-    [(0, 1, 0, 1, None), (1, 0, 0, None, None)]
+    [(0, 1, 0, 0, None), (1, 0, 0, None, None)]
     """
     _check_options(0.0, "none", threads)
     transactions, answers = split_answers(transactions, answers)
@@ -237,8 +237,9 @@ def _encode_both(rules: pl.DataFrame, rows: pl.DataFrame) -> tuple[RuleArrays, T
         answers=answers,
         answer_counts=np.zeros(len(answers), np.int64),
     )
+    as_sets = pl.col("antecedent_words", "antecedent_objects").list.unique()
     no_answer = rows.with_columns(answer=pl.lit(None, pl.String))
-    return encode_rules(rules, vocabulary), encode_item_lists(no_answer, vocabulary)
+    return encode_rules(rules.with_columns(as_sets), vocabulary), encode_item_lists(no_answer, vocabulary)
 
 
 def _accepted(answers: AnswersLike, rows: int, vocabulary: Vocabulary) -> Accepted:

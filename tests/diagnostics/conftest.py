@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shortcut_miner.demo import DemoWorld, write_demo_world
+from shortcut_miner.diagnostics.vqa_ce.config import VqaCeFiles
 
 Golden = Callable[[str, str], Any]
 

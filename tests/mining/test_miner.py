@@ -1,4 +1,7 @@
+import time
+
 import numpy as np
+import polars as pl
 import pytest
 import reference
 from hypothesis import given, settings
@@ -7,7 +10,7 @@ from plain import encode_words, found_in, same_levels
 from reference import WORD, Row
 from strategies import Table, encode, tables
 
-from shortcut_miner.encoding import Transactions, encode_lists
+from shortcut_miner.encoding import Transactions, Vocabulary, encode_lists
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining import miner
 from shortcut_miner.mining.kernels_numba.mine import PAIR_LIMIT
@@ -271,7 +274,7 @@ class TestOutputBuffer:
             expected = mine(transactions, 3, max_antecedent)
             with monkeypatch.context() as patch:
                 patch.setattr(miner, "_FIRST_BUFFER", room)
-                patch.setattr(miner, "_CHUNKS", chunks)
+                patch.setattr(miner, "_CHUNKS_A_THREAD", chunks)
                 small = mine(transactions, 3, max_antecedent)
             assert expected.count > 60
             assert same_levels(small, expected)
@@ -406,6 +409,27 @@ class TestLargeNumbers:
             best_class = (best_class - best_class.multiply(is_better) + is_better * number).tocsr()
             total, best = total + count, best.maximum(count)
         return total, best, best_class
+
+    def test_time_is_not_quadratic_in_distinct_items(self) -> None:
+        # Twice 400,000 rows of two items: about a second, or minutes if each item looks at all others.
+        items, rows = 400_000, 800_000
+        pairs = np.stack((np.arange(rows) % items, (np.arange(rows) * 7 + 1) % items), axis=1)
+        transactions = Transactions(
+            offsets=np.arange(0, 2 * rows + 1, 2, dtype=np.int64),
+            items=np.sort(pairs, axis=1).astype(np.int32).ravel(),
+            classes=np.zeros(rows, np.int32),
+            weights=np.ones(rows, np.int64),
+            vocabulary=Vocabulary(
+                words=pl.Series(np.arange(items)).cast(pl.String),
+                objects=pl.Series([], dtype=pl.String),
+                answers=pl.Series(["yes"]),
+                answer_counts=np.array([rows]),
+            ),
+        )
+        start = time.process_time()
+        mined = mine(transactions, 2)
+        assert time.process_time() - start < 20
+        assert mined.count == 2 * items
 
     def test_counts_beyond_32_bits(self) -> None:
         rows = [Row(frozenset({(WORD, "a"), (WORD, "b")}), answer) for answer in ("x", "y", "x")]

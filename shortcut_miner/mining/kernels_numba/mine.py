@@ -21,6 +21,11 @@ from numba import njit
 
 # Above this many candidates the pair matrix would leave the cache; the search then goes one level deeper.
 PAIR_LIMIT = 192
+# Sweeping all counters after a class run beats listing those touched, up to this many counters a row.
+_SWEEP_RATIO = 8
+_PAIRS_A_ROW = 8
+# Longer rows are sorted by the library, shorter ones while they are written.
+_INSERTION_LIMIT = 64
 
 
 class Rows(NamedTuple):
@@ -94,26 +99,24 @@ class Space(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def count_items(offsets, items, classes, weights, item_count):
+def count_items(offsets, items, row_order, classes, weights, item_count):
     """Return, per item: rows that hold it, its largest class count, and that class (first on ties).
 
-    Rows must be ordered by class.
+    `row_order` lists the rows by ascending class.
     """
     total = np.zeros(item_count, np.int64)
     best = np.zeros(item_count, np.int64)
     best_class = np.full(item_count, -1, np.int32)
     run = np.zeros(item_count, np.int64)
     run_class = np.full(item_count, -1, np.int32)
-    for row in range(len(classes)):
+    for row in row_order:
         weight = weights[row]
         row_class = classes[row]
         for position in range(offsets[row], offsets[row + 1]):
             item = items[position]
             total[item] += weight
-            if run_class[item] != row_class:
-                run_class[item] = row_class
-                run[item] = 0
-            run[item] += weight
+            run[item] = run[item] + weight if run_class[item] == row_class else weight
+            run_class[item] = row_class
             if run[item] > best[item]:
                 best[item] = run[item]
                 best_class[item] = row_class
@@ -124,23 +127,30 @@ def count_items(offsets, items, classes, weights, item_count):
 def project_rows(offsets, items, row_order, new_name):
     """Return (offsets, items) of the rows in `row_order`, items renamed, sorted, and -1 names left out."""
     out_offsets = np.zeros(len(row_order) + 1, np.int64)
+    most = 0
+    for row in row_order:
+        most += offsets[row + 1] - offsets[row]
+    out_items = np.empty(most, np.int32)
+    top = 0
     for k in range(len(row_order)):
         row = row_order[k]
-        size = 0
-        for position in range(offsets[row], offsets[row + 1]):
-            size += new_name[items[position]] >= 0
-        out_offsets[k + 1] = out_offsets[k] + size
-    out_items = np.empty(out_offsets[-1], np.int32)
-    for k in range(len(row_order)):
-        row = row_order[k]
-        top = out_offsets[k]
+        begin = top
         for position in range(offsets[row], offsets[row + 1]):
             name = new_name[items[position]]
             if name >= 0:
-                out_items[top] = name
+                if top - begin < _INSERTION_LIMIT:
+                    place = top
+                    while place > begin and out_items[place - 1] > name:
+                        out_items[place] = out_items[place - 1]
+                        place -= 1
+                    out_items[place] = name
+                else:
+                    out_items[top] = name
                 top += 1
-        out_items[out_offsets[k] : top].sort()
-    return out_offsets, out_items
+        if top - begin > _INSERTION_LIMIT:
+            out_items[begin:top].sort()
+        out_offsets[k + 1] = top
+    return out_offsets, out_items[:top].copy()
 
 
 @njit(nogil=True, cache=True)
@@ -164,27 +174,73 @@ def deliver(offsets, items, item_count):
 
 
 @njit(nogil=True, cache=True)
-def suffix_work(starts, rows, after, offsets):
-    """Return, per item, the number of items that follow it over all its rows (an estimate of work)."""
-    work = np.zeros(len(starts) - 1, np.int64)
-    for item in range(len(starts) - 1):
-        for slot in range(starts[item], starts[item + 1]):
-            work[item] += offsets[rows[slot] + 1] - after[slot]
-    return work
+def item_work(offsets, items, item_count):
+    """Return, per item: rows that hold it, and items that follow it over all its rows (its work)."""
+    holders = np.zeros(item_count, np.int64)
+    work = np.zeros(item_count, np.int64)
+    for row in range(len(offsets) - 1):
+        end = offsets[row + 1]
+        for position in range(offsets[row], end):
+            holders[items[position]] += 1
+            work[items[position]] += end - position - 1
+    return holders, work
 
 
 @njit(nogil=True, cache=True)
-def mine_first_items(first, stop, starts, occurrences, rows, limits, space):
+def copy_suffixes(first, stop, holders, work, offsets, items, classes, weights):
+    """Return (starts, Rows): for the items first..stop-1 in turn, the rows that hold them, cut to what follows.
+
+    Row ``starts[item - first]..`` of the copy belongs to `item`. One pass over all rows replaces random
+    access to them, item by item; ``rows.classes`` ascends within an item as it does in `classes`.
+    """
+    count = stop - first
+    starts = np.zeros(count + 1, np.int64)
+    item_top = np.zeros(count + 1, np.int64)
+    for k in range(count):
+        starts[k + 1] = starts[k] + holders[first + k]
+        item_top[k + 1] = item_top[k] + work[first + k]
+    out_items = np.empty(item_top[count], np.int32)
+    out_starts = np.empty(starts[count], np.int64)
+    out_ends = np.empty(starts[count], np.int64)
+    out_classes = np.empty(starts[count], np.int32)
+    out_weights = np.empty(starts[count], np.int64)
+    top = starts[:-1].copy()
+    for row in range(len(offsets) - 1):
+        end = offsets[row + 1]
+        for position in range(offsets[row], end):
+            item = items[position]
+            if item >= stop:
+                break
+            if item < first:
+                continue
+            slot, begin = top[item - first], item_top[item - first]
+            for k in range(end - position - 1):
+                out_items[begin + k] = items[position + 1 + k]
+            out_starts[slot] = begin
+            out_ends[slot] = begin + end - position - 1
+            out_classes[slot] = classes[row]
+            out_weights[slot] = weights[row]
+            top[item - first] = slot + 1
+            item_top[item - first] = begin + end - position - 1
+    return starts, Rows(out_items, out_starts, out_ends, out_classes, out_weights)
+
+
+@njit(nogil=True, cache=True)
+def mine_first_items(first, stop, low_item, starts, rows, occurrences, limits, space):
     """Search below the one-item antecedents first..stop-1; return the first one that did not fit.
 
-    ``limits`` is (min_count, max_antecedent). Antecedents found go to ``space.found``; when it is full,
-    the item being searched is rolled back and returned, so that the caller can go on with a new buffer.
-    The search keeps its own stack: compiled recursion can't be cached on disk.
+    `starts`, `rows` are what :func:`copy_suffixes` returned for the items from `low_item` on; `occurrences`
+    lists these rows one by one. ``limits`` is (min_count, max_antecedent, item_count). Antecedents found go
+    to ``space.found``; when it is full, the item being searched is rolled back and returned, so that the
+    caller can go on with a new buffer. The search keeps its own stack: compiled recursion can't be cached
+    on disk.
     """
     stack, found = space.stack, space.found
+    stack.kept[0] = limits[2]  # entry 0: all items are candidates
     for item in range(first, stop):
         saved = found.size.copy()
-        status = _expand(0, item, starts[item], starts[item + 1], occurrences, rows, limits, space)
+        low, high = starts[item - low_item], starts[item - low_item + 1]
+        status = _expand(0, item, low, high, item + 1, occurrences, rows, limits, space)
         depth = status
         while status >= 0 and depth > 0:
             k = stack.cursor[depth]
@@ -193,9 +249,8 @@ def mine_first_items(first, stop, starts, occurrences, rows, limits, space):
                 continue
             stack.cursor[depth] = k + 1
             low, high = stack.starts[depth, k], stack.starts[depth, k + 1]
-            status = _expand(
-                depth, stack.base[depth] + k, low, high, space.occurrences, space.rows, limits, space
-            )
+            node = stack.base[depth] + k
+            status = _expand(depth, node, low, high, k + 1, space.occurrences, space.rows, limits, space)
             if status > 0:
                 depth += 1
         if status < 0:
@@ -205,19 +260,22 @@ def mine_first_items(first, stop, starts, occurrences, rows, limits, space):
 
 
 @njit(nogil=True, cache=True)
-def _expand(above, node, low, high, occurrences, rows, limits, space):
+def _expand(above, node, low, high, first, occurrences, rows, limits, space):
     """Find the antecedents one item longer than X, or two where pairs are counted at once.
 
     X is number `node` among the antecedents of its length, ``above + 1``, and occurs at low..high; its
-    items beyond the first `above` come from the candidates of stack entry `above`. Returns 1 if the
-    search must go on below X (entry ``above + 1`` is then filled), 0 if not, -1 if ``found`` is full.
+    last item is candidate ``first - 1`` of stack entry `above`, so the candidates from `first` on can
+    extend it. Returns 1 if the search must go on below X (entry ``above + 1`` is then filled), 0 if not,
+    -1 if ``found`` is full.
     """
-    min_count, max_antecedent = limits
+    min_count, max_antecedent, _ = limits
     stack, scratch, found = space.stack, space.scratch, space.found
     length = above + 1
+    stop = stack.kept[above]
+    is_dense = stop - first <= _SWEEP_RATIO * (high - low)
     run_count = _split_runs(low, high, occurrences, rows, min_count, scratch)
-    touched_count = _count_heavy_runs(low, run_count, occurrences, rows, scratch)
-    kept = _keep_candidates(touched_count, min_count, scratch)
+    touched_count = _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, scratch)
+    kept = _keep_candidates(first, stop, is_dense, touched_count, min_count, scratch)
     if kept == 0:
         return 0
     stack.base[length] = found.size[length + 1]
@@ -243,13 +301,11 @@ def _expand(above, node, low, high, occurrences, rows, limits, space):
         name = stack.names[above, candidate] if above else candidate
         stack.names[length, k] = name
         if fits:
-            _emit(
-                found, length + 1, node, name, scratch.best_class[candidate],
-                scratch.total[candidate], scratch.best[candidate],
-            )  # fmt: skip
+            answer, right = scratch.best_class[candidate], scratch.best[candidate]
+            _emit(found, length + 1, node, name, answer, scratch.total[k + 1], right)
         scratch.best[candidate] = 0
-        scratch.total[candidate] = 0
         scratch.new_name[candidate] = -1
+    scratch.total[: kept + 1] = 0
     if not fits:
         return -1
     if not is_inner or not heavy:
@@ -299,70 +355,83 @@ def _split_runs(low, high, occurrences, rows, min_count, scratch):
 
 
 @njit(nogil=True, cache=True)
-def _count_heavy_runs(low, run_count, occurrences, rows, scratch):
-    """Count candidates class by class in the heavy runs; return how many candidates were touched."""
-    items = rows.items
-    ends = rows.ends
-    weights = rows.weights
-    occurrence_rows = occurrences.rows
-    after = occurrences.after
-    run_ends = scratch.run_ends
-    run_classes = scratch.run_classes
-    run = scratch.run
-    best_class = scratch.best_class
-    best = scratch.best
-    touched = scratch.touched
+def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, scratch):
+    """Count the candidates first..stop-1 class by class in the heavy runs: best count and its class.
+
+    A dense node sweeps all its candidates after a long run. Otherwise the candidates met are listed in
+    ``touched``, each once; returns how many these are (0 for a dense node).
+    """
+    items, ends, weights = rows.items, rows.ends, rows.weights
+    occurrence_rows, after = occurrences.rows, occurrences.after
+    run_ends, run_classes = scratch.run_ends, scratch.run_classes
+    run, best, best_class, touched = scratch.run, scratch.best, scratch.best_class, scratch.touched
     touched_count = 0
     slot = low
     for k in range(run_count):
-        stop = run_ends[k]
+        run_stop = run_ends[k]
         run_class = run_classes[k]
         if run_class < 0:
-            slot = stop
-            continue
-        first_touched = touched_count
-        while slot < stop:
-            row = occurrence_rows[slot]
-            weight = weights[row]
-            for position in range(after[slot], ends[row]):
-                candidate = items[position]
-                if run[candidate] == 0:
-                    touched[touched_count] = candidate
-                    touched_count += 1
-                run[candidate] += weight
-            slot += 1
-        # Fold the run; candidates seen in an earlier run leave the list, so that it stays a set.
-        write = first_touched
-        for t in range(first_touched, touched_count):
-            candidate = touched[t]
-            count = run[candidate]
-            run[candidate] = 0
-            if best[candidate] == 0:
-                touched[write] = candidate
-                write += 1
-            if count > best[candidate]:
-                best[candidate] = count
-                best_class[candidate] = run_class
-        touched_count = write
+            slot = run_stop
+        elif is_dense and stop - first <= _SWEEP_RATIO * (run_stop - slot):
+            while slot < run_stop:
+                row = occurrence_rows[slot]
+                weight = weights[row]
+                for position in range(after[slot], ends[row]):
+                    run[items[position]] += weight
+                slot += 1
+            for candidate in range(first, stop):
+                is_better = run[candidate] > best[candidate]
+                best[candidate] = run[candidate] if is_better else best[candidate]
+                best_class[candidate] = run_class if is_better else best_class[candidate]
+                run[candidate] = 0
+        else:
+            size = touched_count
+            while slot < run_stop:
+                row = occurrence_rows[slot]
+                weight = weights[row]
+                for position in range(after[slot], ends[row]):
+                    candidate = items[position]
+                    if run[candidate] == 0:
+                        touched[size] = candidate
+                        size += 1
+                    run[candidate] += weight
+                slot += 1
+            write = touched_count
+            for t in range(touched_count, size):
+                candidate = touched[t]
+                if best[candidate] == 0:  # else an earlier run has listed it
+                    touched[write] = candidate
+                    write += 1
+                if run[candidate] > best[candidate]:
+                    best[candidate] = run[candidate]
+                    best_class[candidate] = run_class
+                run[candidate] = 0
+            touched_count = 0 if is_dense else write
     return touched_count
 
 
 @njit(nogil=True, cache=True)
-def _keep_candidates(touched_count, min_count, scratch):
-    """Keep the touched candidates that reach `min_count`, ascending, and number them; return how many."""
-    touched = scratch.touched
-    best = scratch.best
-    new_name = scratch.new_name
+def _keep_candidates(first, stop, is_dense, touched_count, min_count, scratch):
+    """List the candidates that reach `min_count`, ascending, number them and forget the others."""
+    touched, best, new_name = scratch.touched, scratch.best, scratch.new_name
     kept = 0
-    for t in range(touched_count):
-        candidate = touched[t]
-        if best[candidate] >= min_count:
-            touched[kept] = candidate
-            kept += 1
-        else:
-            best[candidate] = 0
-    if kept > 1:
-        touched[:kept].sort()
+    if is_dense:
+        for candidate in range(first, stop):
+            if best[candidate] >= min_count:
+                touched[kept] = candidate
+                kept += 1
+            else:
+                best[candidate] = 0
+    else:
+        for t in range(touched_count):
+            candidate = touched[t]
+            if best[candidate] >= min_count:
+                touched[kept] = candidate
+                kept += 1
+            else:
+                best[candidate] = 0
+        if kept > 1:
+            touched[:kept].sort()
     for k in range(kept):
         new_name[touched[k]] = k
     return kept
@@ -371,6 +440,8 @@ def _keep_candidates(touched_count, min_count, scratch):
 @njit(nogil=True, cache=True)
 def _filter_rows(low, run_count, occurrences, rows, min_count, arena, item_top, row_top, is_inner, scratch):
     """Total the kept candidates over all rows; for an inner node also write its rows to the arena.
+
+    Candidate number k goes to ``total[k + 1]``.
 
     Rows with fewer than two kept candidates can't make a longer antecedent and are left out. Returns
     (row_stop, whether some class still has `min_count` rows).
@@ -400,14 +471,13 @@ def _filter_rows(low, run_count, occurrences, rows, min_count, arena, item_top, 
             row = occurrence_rows[slot]
             weight = weights[row]
             begin = item_top
+            # No branch on kept or not: what is not kept counts in total[0] and is overwritten.
             for position in range(after[slot], ends[row]):
-                candidate = items[position]
-                name = new_name[candidate]
-                if name >= 0:
-                    total[candidate] += weight
-                    if is_inner:
-                        kept_items[item_top] = name
-                        item_top += 1
+                name = new_name[items[position]]
+                total[name + 1] += weight
+                if is_inner:
+                    kept_items[item_top] = name
+                    item_top += name >= 0
             if item_top - begin >= 2:
                 kept_starts[row_stop] = begin
                 kept_ends[row_stop] = item_top
@@ -455,81 +525,85 @@ def _deliver_rows(length, row_top, row_stop, space):
 
 @njit(nogil=True, cache=True)
 def _count_pairs(length, row_top, row_stop, min_count, space):
-    """Count all pairs of X's candidates at once; write the antecedents two items longer than X."""
-    arena, scratch, found = space.rows, space.scratch, space.found
+    """Count all pairs of X's candidates at once; write the antecedents two items longer than X.
+
+    The pair left < right is cell ``left * kept + right`` of a matrix; the rest of the matrix is not used.
+    """
+    scratch, found, classes = space.scratch, space.found, space.rows.classes
     kept, base, names = space.stack.kept[length], space.stack.base[length], space.stack.names[length]
-    size = kept * kept
-    pair_run = scratch.pair_run[:size]
-    pair_best = scratch.pair_best[:size]
-    pair_class = scratch.pair_class[:size]
-    pair_total = scratch.pair_total[:size]
+    run, best, best_class, total = scratch.pair_run, scratch.pair_best, scratch.pair_class, scratch.pair_total
     row = row_top
     while row < row_stop:
-        run_class = arena.classes[row]
-        stop = row
-        items = 0
-        while stop < row_stop and arena.classes[stop] == run_class:
-            items += arena.ends[stop] - arena.starts[stop]
-            stop += 1
+        run_class = classes[row]
+        first = row
+        while row < row_stop and classes[row] == run_class:
+            row += 1
         if run_class < 0:
-            row = stop
             continue
-        # Expected increments decide between listing the touched cells and sweeping the matrix.
-        mean = items // (stop - row)
-        if (stop - row) * mean * mean * 4 > size:
-            _add_pairs(row, stop, kept, arena, pair_run)
-            for cell in range(size):
-                count = pair_run[cell]
-                pair_run[cell] = 0
-                pair_total[cell] += count
-                if count > pair_best[cell]:
-                    pair_best[cell] = count
-                    pair_class[cell] = run_class
+        # Many rows fill much of the matrix, which is then swept; a few touch cells worth listing.
+        if kept * kept <= _SWEEP_RATIO * _PAIRS_A_ROW * (row - first):
+            _add_pairs(first, row, kept, space.rows, run)
+            for left in range(kept - 1):
+                for cell in range(left * kept + left + 1, (left + 1) * kept):
+                    is_better = run[cell] > best[cell]
+                    total[cell] += run[cell]
+                    best[cell] = run[cell] if is_better else best[cell]
+                    best_class[cell] = run_class if is_better else best_class[cell]
+                    run[cell] = 0
         else:
-            touched = _add_pairs_listed(row, stop, kept, arena, pair_run, scratch.pair_touched)
-            for t in range(touched):
-                cell = scratch.pair_touched[t]
-                count = pair_run[cell]
-                pair_run[cell] = 0
-                pair_total[cell] += count
-                if count > pair_best[cell]:
-                    pair_best[cell] = count
-                    pair_class[cell] = run_class
-        row = stop
+            touched = scratch.pair_touched
+            for t in range(_list_pairs(first, row, kept, space.rows, run, touched)):
+                cell = touched[t]
+                total[cell] += run[cell]
+                if run[cell] > best[cell]:
+                    best[cell] = run[cell]
+                    best_class[cell] = run_class
+                run[cell] = 0
     alive = 0
-    for cell in range(size):
-        alive += pair_best[cell] >= min_count
+    for left in range(kept - 1):
+        for cell in range(left * kept + left + 1, (left + 1) * kept):
+            alive += best[cell] >= min_count
     fits = found.size[0] + alive <= len(found.item)
     if alive and fits:
-        row = row_top
-        while row < row_stop:
-            if arena.classes[row] < 0:
-                _add_pairs(row, row + 1, kept, arena, pair_total)
-            row += 1
+        _add_light_pairs(row_top, row_stop, kept, space.rows, total)
         for left in range(kept - 1):
             for right in range(left + 1, kept):
                 cell = left * kept + right
-                if pair_best[cell] >= min_count:
+                if best[cell] >= min_count:
                     _emit(
                         found,
                         length + 2,
                         base + left,
                         names[right],
-                        pair_class[cell],
-                        pair_total[cell],
-                        pair_best[cell],
+                        best_class[cell],
+                        total[cell],
+                        best[cell],
                     )
-    pair_best[:] = 0
-    pair_total[:] = 0
+    best[: kept * kept] = 0
+    total[: kept * kept] = 0
     return fits
 
 
 @njit(nogil=True, cache=True)
-def _add_pairs(row, stop, kept, arena, counters):
-    items = arena.items
-    starts = arena.starts
-    ends = arena.ends
-    weights = arena.weights
+def _add_light_pairs(row, row_stop, kept, rows, counters):
+    """Add the pairs of all rows without a class, run by run."""
+    classes = rows.classes
+    while row < row_stop:
+        first = row
+        while row < row_stop and classes[row] < 0:
+            row += 1
+        if row > first:
+            _add_pairs(first, row, kept, rows, counters)
+        row += 1
+
+
+@njit(nogil=True, cache=True)
+def _add_pairs(row, stop, kept, rows, counters):
+    """Add each row's weight to the cells of all its pairs."""
+    items = rows.items
+    starts = rows.starts
+    ends = rows.ends
+    weights = rows.weights
     while row < stop:
         weight = weights[row]
         end = ends[row]
@@ -541,11 +615,12 @@ def _add_pairs(row, stop, kept, arena, counters):
 
 
 @njit(nogil=True, cache=True)
-def _add_pairs_listed(row, stop, kept, arena, counters, touched):
-    items = arena.items
-    starts = arena.starts
-    ends = arena.ends
-    weights = arena.weights
+def _list_pairs(row, stop, kept, rows, counters, touched):
+    """Do the same, and list the cells that were zero; return their number."""
+    items = rows.items
+    starts = rows.starts
+    ends = rows.ends
+    weights = rows.weights
     size = 0
     while row < stop:
         weight = weights[row]

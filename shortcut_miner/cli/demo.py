@@ -1,0 +1,107 @@
+"""``demo``."""
+
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from shortcut_miner.cli.console import (
+    note,
+    print_fields,
+    print_frame,
+    print_json,
+    print_title,
+    progress,
+    warn,
+)
+from shortcut_miner.cli.kernels import load_early, note_compiling
+from shortcut_miner.cli.options import (
+    CHECK_FAILED,
+    DEFAULT_SHOWN,
+    DONE,
+    METHOD,
+    OUTPUT,
+    DryRun,
+    MostShown,
+    Shown,
+    Threads,
+    check_out,
+)
+from shortcut_miner.cli.vqa_ce import build_document, build_fields
+from shortcut_miner.cli.vqa_ce_score import print_accuracy
+
+if TYPE_CHECKING:
+    from shortcut_miner.demo.run import DemoReport
+
+DEFAULT_OUT = Path("shortcut-miner-demo")
+
+
+def demo(
+    *,
+    seed: Annotated[int, Parameter(group=METHOD)] = 0,
+    threads: Threads = None,
+    out: Annotated[Path, Parameter(group=OUTPUT)] = DEFAULT_OUT,
+    dry_run: DryRun = False,
+    most: MostShown = 20,
+    shown: Shown = DEFAULT_SHOWN,
+) -> int:
+    """Run the demo.
+
+    Parameters
+    ----------
+    seed : int
+        Of the world: another seed draws other images, questions and answers.
+    threads : int, optional
+        Default: all processors. The result is the same for any number.
+    out : Path
+        Folder for world/ (the input files), vqa-ce/ (the build) and vqa-ce-scores/.
+    dry_run : bool
+        Work in a temporary folder, and leave nothing behind.
+    most : int
+        Most planted shortcuts to print.
+    """
+    if not dry_run:
+        check_out(out)
+    from shortcut_miner.demo.run import run_demo
+
+    started = time.perf_counter()
+    note_compiling(shown)
+    load_early()
+    with tempfile.TemporaryDirectory(prefix="shortcut-miner-demo-") as temporary, progress(shown) as on_stage:
+        report = run_demo(Path(temporary) if dry_run else out, seed=seed, threads=threads, on_stage=on_stage)
+    _show(report, shown, most, None if dry_run else out, time.perf_counter() - started)
+    if not report.all_found:
+        warn("a planted shortcut did not come out as a rule")
+    return DONE if report.all_found else CHECK_FAILED
+
+
+def _show(report: "DemoReport", shown: Shown, most: int, out: Path | None, wall_seconds: float) -> None:
+    if shown.format == "json":
+        print_json(_document(report, out, wall_seconds))
+        return
+    fields = build_fields(report.vqa_ce, wall_seconds)
+    fields["written"] = (
+        "nothing (dry run)" if out is None else f"{out}/world, {out}/vqa-ce, {out}/vqa-ce-scores"
+    )
+    print_fields(fields)
+    found = len(report.planted) - report.planted["rule_id"].null_count()
+    print_title(f"Planted shortcuts: {found} of {len(report.planted)} came out as rules")
+    print_frame(report.planted.head(most))
+    print_title("Accuracy in percent [95% interval]")
+    print_accuracy(report.scores.scores)
+    if out is not None:
+        note(shown, f"\nnext: shortcut-miner rules {out}/vqa-ce --contains sport")
+
+
+def _document(report: "DemoReport", out: Path | None, wall_seconds: float) -> dict[str, Any]:
+    from shortcut_miner.score_tables import as_dict
+
+    return {
+        "out": out,
+        "planted": report.planted.to_dicts(),
+        "all_found": report.all_found,
+        "vqa_ce": build_document(report.vqa_ce, wall_seconds),
+        "scores": as_dict(report.scores.scores),
+    }

@@ -1,0 +1,236 @@
+"""``inspect``."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from shortcut_miner.cli.console import print_fields, print_json, progress
+from shortcut_miner.cli.options import CHECK_FAILED, DEFAULT_SHOWN, DONE, INPUTS, MostShown, Shown
+from shortcut_miner.errors import SourceError, examples
+
+if TYPE_CHECKING:
+    from shortcut_miner.sources.reading import Reading
+    from shortcut_miner.sources.recognise import FileKind
+
+Paths = Annotated[tuple[Path, ...], Parameter(group=INPUTS, negative=())]
+_FOR_MINE = ("a Parquet table", "a text table", "JSON Lines")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one file or folder is.
+
+    Attributes
+    ----------
+    path : str
+        As the user wrote it.
+    kind : str
+        Its format.
+    counts : mapping of str to int
+        What it holds.
+    facts : mapping of str to str
+        Size, checksum, provenance.
+    notes : tuple of str
+        What a reader decides.
+    dropped : mapping of str to int
+        Reason -> records that don't fit.
+    problems : tuple of str
+        What is wrong, in words.
+    """
+
+    path: str
+    kind: str
+    counts: Mapping[str, int]
+    facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    problems: tuple[str, ...] = ()
+
+
+def inspect(paths: Paths, /, *, most: MostShown = 5, shown: Shown = DEFAULT_SHOWN) -> int:
+    """Inspect files and folders.
+
+    Parameters
+    ----------
+    paths : tuple of Path
+        Files of any format that a command reads, or files and folders that a command wrote.
+    most : int
+        Most examples to print of what is wrong with a file.
+    """
+    with progress(shown) as on_stage:
+        findings = []
+        for path in paths:
+            if on_stage is not None:
+                on_stage(f"inspect {path}")
+            findings.append(find_out(path, most))
+    if shown.format == "json":
+        print_json({"files": [dataclasses.asdict(finding) for finding in findings]})
+    else:
+        for number, finding in enumerate(findings):
+            if number:
+                print()
+            print(finding.path)
+            print_fields({f"  {name}": text for name, text in _in_words(finding).items()})
+    return CHECK_FAILED if any(finding.problems for finding in findings) else DONE
+
+
+def find_out(path: Path, most: int) -> Finding:
+    """Return what a file or folder is, with at most `most` examples of what is wrong.
+
+    Raises
+    ------
+    SourceError
+        There is no such file, or it can't be opened.
+    """
+    from shortcut_miner.sources.recognise import recognise
+
+    if path.is_dir():
+        return _written_folder(path)
+    if provenance := _provenance(path):
+        return _written_table(path, provenance)
+    try:
+        kind = recognise(path)
+    except SourceError as error:
+        if isinstance(error.__cause__, FileNotFoundError | PermissionError):
+            raise
+        return Finding(path=str(path), kind="not known", counts={}, problems=tuple(str(error).splitlines()))
+    facts = {"size": kind.file.size, "packing": list(kind.packing), "sha256": kind.file.sha256}
+    finding = Finding(path=str(path), kind=kind.kind, counts=kind.counts, facts=facts, notes=kind.notes)
+    return _with_rows(finding, kind, path, most)
+
+
+def _with_rows(finding: Finding, kind: "FileKind", path: Path, most: int) -> Finding:
+    """Read the file as a command would, and add what that tells."""
+    reader = _readers().get(kind.kind)
+    if reader is None:
+        if kind.kind.startswith(_FOR_MINE):
+            hint = "shortcut-miner mine can read it, given the names of its columns"
+            return dataclasses.replace(finding, notes=(*finding.notes, hint))
+        return dataclasses.replace(finding, problems=("no command reads this format",))
+    try:
+        reading = reader(path, on_bad_row="error")
+    except SourceError as error:
+        shown, rest = _shortened(str(error).splitlines(), most)
+        problems = (*shown, *rest)
+        try:
+            reading = reader(path, on_bad_row="skip")
+        except SourceError:
+            return dataclasses.replace(finding, problems=problems)
+        return dataclasses.replace(finding, notes=reading.notes, dropped=reading.dropped, problems=problems)
+    counts = {**finding.counts, "rows read": len(reading.table)}
+    return dataclasses.replace(finding, counts=counts, notes=reading.notes)
+
+
+def _shortened(lines: list[str], most: int) -> tuple[list[str], list[str]]:
+    """Return the title with the first `most` problems, and a line that counts the others."""
+    title, *problems = lines
+    shown = [problem.removeprefix("  - ") for problem in problems[:most]]
+    return [title, *shown], ["..."] if len(problems) > most else []
+
+
+def _readers() -> dict[str, Callable[..., "Reading"]]:
+    from shortcut_miner.sources import kinds
+    from shortcut_miner.sources.detections import read_labels
+    from shortcut_miner.sources.predictions import read_predictions
+    from shortcut_miner.sources.vqa import read_vqa_annotations, read_vqa_questions
+
+    predictions = (
+        kinds.RESULTS,
+        kinds.PREDICTIONS_JSONL,
+        kinds.PREDICTIONS_CSV,
+        kinds.PREDICTIONS_PARQUET,
+    )
+    labels = (kinds.IMAGE_LABELS, kinds.COCO_INSTANCES, kinds.LABELS_PARQUET)
+    return {
+        kinds.QUESTIONS: read_vqa_questions,
+        kinds.ANNOTATIONS: read_vqa_annotations,
+        **dict.fromkeys(labels, read_labels),
+        **dict.fromkeys(predictions, read_predictions),
+    }
+
+
+def _provenance(path: Path) -> dict[str, Any]:
+    """Return the provenance of a Parquet file that we wrote; {} for any other file."""
+    import polars as pl
+
+    from shortcut_miner.storage import read_provenance
+
+    try:
+        return read_provenance(path) if path.is_file() else {}
+    except (OSError, ValueError, pl.exceptions.PolarsError):
+        return {}
+
+
+def _written_table(path: Path, provenance: Mapping[str, Any]) -> Finding:
+    import polars as pl
+
+    rows = int(pl.scan_parquet(path).select(pl.len()).collect().item())
+    columns = list(pl.read_parquet_schema(path))
+    facts = {"size": path.stat().st_size, "columns": columns, "provenance": dict(provenance)}
+    return Finding(path=str(path), kind=_written_by(provenance), counts={"rows": rows}, facts=facts)
+
+
+def _written_by(provenance: Mapping[str, Any]) -> str:
+    return f"written by shortcut-miner {provenance.get('version')}, {provenance.get('command')}"
+
+
+def _written_folder(path: Path) -> Finding:
+    from shortcut_miner.storage import MANIFEST, read_json_file
+
+    if not (path / MANIFEST).is_file():
+        raise SourceError(
+            f"{path}: got a folder without {MANIFEST}, expected a file, or a folder that a command wrote. "
+            "Give one of the files inside it."
+        )
+    manifest = read_json_file(path / MANIFEST)
+    tables = {file.name: _provenance(file) for file in sorted(path.glob("*.parquet"))}
+    strange = [name for name, found in tables.items() if not _is_of(found, manifest)]
+    problems = (
+        (f"{examples(strange)}: not of the run that {MANIFEST} describes. Run the command again.",)
+        if strange
+        else ()
+    )
+    counts = {
+        f"rows in {name}": _written_table(path / name, found).counts["rows"]
+        for name, found in tables.items()
+        if found
+    }
+    return Finding(
+        path=str(path),
+        kind=_written_by(manifest),
+        counts=counts,
+        facts={"provenance": manifest},
+        problems=problems,
+    )
+
+
+def _is_of(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
+    return all(provenance.get(key) == manifest.get(key) for key in ("version", "command", "config", "counts"))
+
+
+def _in_words(finding: Finding) -> dict[str, str]:
+    """Return the lines to print of a finding."""
+    provenance = finding.facts.get("provenance", {})
+    fields = {
+        "is": finding.kind,
+        "holds": ", ".join(f"{count:,} {what}" for what, count in finding.counts.items()),
+        "columns": ", ".join(finding.facts.get("columns", ())),
+        "from": ", ".join(f"{one['role']} {one['name']}" for one in provenance.get("inputs", ())),
+        "config": ", ".join(
+            f"{key}={json.dumps(value)}" for key, value in provenance.get("config", {}).items()
+        ),
+        "counts": ", ".join(f"{key} {value:,}" for key, value in provenance.get("counts", {}).items()),
+        "left out": "; ".join(f"{n:,} {reason}" for reason, n in provenance.get("dropped", {}).items()),
+        "size": f"{finding.facts['size']:,} bytes" if "size" in finding.facts else "",
+        "packed": " in ".join(reversed(finding.facts.get("packing", ()))),
+        "sha256": finding.facts.get("sha256", ""),
+        "notes": "; ".join(finding.notes),
+        "bad": "; ".join(f"{count:,} x {reason}" for reason, count in finding.dropped.items()),
+    }
+    first, *others = finding.problems or ("nothing",)
+    indented = "".join(f"\n              {line}" for line in others)
+    return {name: text for name, text in fields.items() if text} | {"wrong": first + indented}

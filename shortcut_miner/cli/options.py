@@ -1,0 +1,142 @@
+"""What commands share: exit codes, options of their output, lists on the command line, the TOML file."""
+
+import dataclasses
+import os
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Group, Parameter, Token
+
+from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
+
+if TYPE_CHECKING:
+    from cyclopts import App
+    from cyclopts.argument import Argument, ArgumentCollection
+
+DONE, CHECK_FAILED, BAD_INPUT, INCOMPLETE, BUG, INTERRUPTED = 0, 1, 2, 3, 101, 130
+
+INPUTS = Group("Inputs", sort_key=1)
+METHOD = Group("Method", sort_key=2)
+OUTPUT = Group("Output", sort_key=3)
+
+
+@Parameter(name="*", group=OUTPUT)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """How a command prints.
+
+    Attributes
+    ----------
+    format : {"table", "json"}
+        Print tables to read, or one JSON document and nothing else.
+    quiet : bool
+        Print the result and warnings only: no notes, no progress.
+    """
+
+    format: Literal["table", "json"] = "table"
+    quiet: Annotated[bool, Parameter(negative=(), show_default=False)] = False
+
+
+DEFAULT_SHOWN = Shown()
+
+# Options that several commands have; each command's docstring says what they mean there.
+FirstRows = Annotated[int | None, Parameter(name="--limit", group=INPUTS)]
+MostShown = Annotated[int, Parameter(name="--limit", group=OUTPUT)]
+ConfigFile = Annotated[Path | None, Parameter(group=METHOD)]
+Threads = Annotated[int | None, Parameter(group=METHOD)]
+Out = Annotated[Path | None, Parameter(group=OUTPUT)]
+DryRun = Annotated[bool, Parameter(group=OUTPUT, negative=(), show_default=False)]
+
+
+def numbers_list(hint: Any, tokens: Sequence[Token]) -> list[Any]:
+    """Convert ``8,16,32`` (or a repeated option) into a list of the numbers that `hint` asks for."""
+    (number,) = hint.__args__
+    texts = [text.strip() for token in tokens for text in token.value.split(",")]
+    try:
+        return [number(text) for text in texts]
+    except ValueError as error:
+        kind = "whole numbers" if number is int else "numbers"
+        option = tokens[0].keyword or "list"
+        raise ConfigError(
+            f"{option}: got {','.join(texts)}, expected {kind} with commas between them."
+        ) from error
+
+
+def named_files(values: Sequence[str], option: str) -> dict[str, Path]:
+    """Return NAME=FILE pairs as a dictionary.
+
+    >>> named_files(["a=x.json"], "--predictions")
+    {'a': PosixPath('x.json')}
+    """
+    files: dict[str, Path] = {}
+    for value in values:
+        name, separator, path = value.partition("=")
+        if not (separator and name and path):
+            raise ConfigError(f"{option}: got {value!r}, expected NAME=FILE. Name the model before the file.")
+        if name in files:
+            raise ConfigError(
+                f"{option}: got the name {name!r} twice, expected one file a name. Rename one of them."
+            )
+        files[name] = Path(path)
+    return files
+
+
+def check_out(out: Path) -> None:
+    """Raise ConfigError now, not after minutes of work, if `out` is no folder that can be written."""
+    nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
+    if not nearest.is_dir():
+        what = "a file" if nearest == out else f"a path below the file {nearest}"
+        raise ConfigError(f"--out {out}: got {what}, expected a folder. Choose another name.")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"--out {out}: got a folder that can't be written, expected one that can. "
+            "Choose another folder or fix its permissions."
+        )
+
+
+def merge_config_file(app: "App", commands: tuple[str, ...], arguments: "ArgumentCollection") -> None:
+    """Fill in options of the group "Method" that were not given from the TOML file named by ``--config``.
+
+    This happens before any value is converted, so that options win over the file, the file over a preset,
+    and a preset over defaults.
+    """
+    option = arguments.get("--config", None)
+    if option is None or not option.tokens:
+        return
+    path = option.tokens[-1].value
+    fields = {argument.keys[0]: argument for argument in arguments if argument.keys and _is_method(argument)}
+    values = _read_config_file(path, list(fields))
+    for name, value in values.items():
+        if not fields[name].tokens:
+            fields[name].append(Token(keyword=name, value=str(value), source=path))
+
+
+def _is_method(argument: "Argument") -> bool:
+    groups = argument.parameter.group
+    return isinstance(groups, tuple) and METHOD in groups
+
+
+def _read_config_file(path: str, known: list[str]) -> dict[str, Any]:
+    try:
+        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SourceError(
+            f"--config {path}: got {error.strerror or error}, expected a TOML file. Check the path."
+        ) from error
+    except ValueError as error:  # broken TOML, or bytes that are no UTF-8
+        raise SourceError(
+            f"--config {path}: got broken TOML ({error}), expected lines such as min_count = 8. Correct it."
+        ) from error
+    problems = [f"{name}: got no such option" for name in values if name not in known]
+    problems += [
+        f"{name}: got {value!r}, expected one text, number, true or false"
+        for name, value in values.items()
+        if name in known and not isinstance(value, str | int | float | bool)
+    ]
+    if problems:
+        names = examples(known, limit=len(known))
+        title = f"--config {path}: got options that don't fit, expected some of {names}. Correct them."
+        raise ConfigError(problem_list(title, problems))
+    return values

@@ -1,0 +1,107 @@
+"""Running one command: the one place where errors become messages and exit codes."""
+
+import contextlib
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from cyclopts.exceptions import CycloptsError, UnusedCliTokensError
+
+from shortcut_miner.cli.app import build_app
+from shortcut_miner.cli.interrupt import say_interrupted, was_interrupted
+from shortcut_miner.cli.options import BAD_INPUT, BUG, DONE, INTERRUPTED
+from shortcut_miner.errors import ShortcutMinerError
+
+
+def run(tokens: Sequence[str]) -> int:
+    """Run the command that `tokens` name and return its exit code. Never raises.
+
+    Parameters
+    ----------
+    tokens : sequence of str
+        The command line without the program's name.
+    """
+    _never_fail_on_letters()
+    try:
+        result = build_app()(
+            list(tokens), exit_on_error=False, print_error=False, result_action="return_value"
+        )
+        sys.stdout.flush()
+        return result if isinstance(result, int) else DONE
+    except BrokenPipeError:
+        _close_stdout()  # the reader has seen enough
+        return DONE
+    except SystemExit:
+        return DONE  # Rich ends the program like this when the reader of a help page has seen enough
+    except KeyboardInterrupt:
+        say_interrupted()
+        return INTERRUPTED
+    except (ShortcutMinerError, CycloptsError, OSError, MemoryError) as error:
+        _tell(f"error: {_in_words(error)}")
+        return BAD_INPUT
+    except BaseException as error:  # Polars' panics are no Exception
+        if was_interrupted():
+            say_interrupted()
+            return INTERRUPTED
+        _tell(_bug_report(error))
+        return BUG
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, UnusedCliTokensError):
+        extra = " ".join(error.unused_tokens or ())
+        return f"got {extra!r} too much, expected options only. {_see_help(error)}"
+    if isinstance(error, CycloptsError):
+        return f"{str(error).rstrip()} {_see_help(error)}"
+    if isinstance(error, MemoryError):
+        return (
+            "the memory is full: got more rows or rules than fit. Try --limit, a higher --min-count, a lower "
+            "--max-antecedent, or a machine with more memory. Earlier results are unchanged."
+        )
+    if isinstance(error, OSError):
+        name = f"{error.filename}: " if error.filename else ""
+        return f"{name}got {error.strerror or error}. Check the path, its permissions and the disk."
+    return str(error)
+
+
+def _see_help(error: CycloptsError) -> str:
+    words = " ".join(error.command_chain or ())
+    return f"See: shortcut-miner {words} --help".replace("  ", " ")
+
+
+def _bug_report(error: BaseException) -> str:
+    first_line = next(iter(str(error).splitlines()), "").rstrip(".")
+    what = f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__
+    told = "".join(traceback.format_exception(error))
+    try:
+        handle, name = tempfile.mkstemp(prefix="shortcut-miner-traceback-", suffix=".txt")
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(told)
+    except OSError:
+        return f"bug in shortcut-miner: {what}. Please report it with this traceback.\n{told}"
+    return f"bug in shortcut-miner: {what}. Please report it with the traceback in {Path(name)}."
+
+
+def _tell(message: str) -> None:
+    with contextlib.suppress(OSError):
+        print(message, file=sys.stderr, flush=True)
+    # What a failing command printed before must not fail again when the interpreter ends.
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _close_stdout()
+
+
+def _close_stdout() -> None:
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _never_fail_on_letters() -> None:
+    """Write letters that the terminal's encoding lacks as escapes."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
