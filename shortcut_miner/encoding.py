@@ -16,7 +16,7 @@ import polars as pl
 import pyarrow as pa
 
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.text import basic_english
+from shortcut_miner.tokenizers import Tokenizer, tokenize
 
 ItemKinds = Literal["words", "objects", "both"]
 AnswerTies = Literal["first", "lexicographic"]
@@ -117,6 +117,7 @@ def encode_training(
     labels: pl.DataFrame | None = None,
     *,
     items: ItemKinds = "both",
+    tokenizer: Tokenizer = "basic_english",
     score_threshold: float = 0.5,
 ) -> Transactions:
     """Return the transactions of training questions, with the vocabulary found in them.
@@ -129,6 +130,8 @@ def encode_training(
         schemas.Labels. Images without labels give words only.
     items : {"both", "words", "objects"}
         Which kinds of items a row has.
+    tokenizer : {"basic_english", "spacy", "spacy-lemma"}
+        What the words of a question are.
     score_threshold : float
         Least detection score of a label; labels without a score count as certain.
 
@@ -137,7 +140,7 @@ def encode_training(
     Transactions
         One row a question, in the order given.
     """
-    words = _word_items(questions) if items != "objects" else None
+    words = _word_items(questions, tokenizer) if items != "objects" else None
     objects = _object_items(questions, labels, score_threshold) if items != "words" else None
     answers = (
         questions.lazy().group_by("answer").agg(pl.len().alias("count")).sort("count", "answer").collect()
@@ -156,6 +159,7 @@ def encode_rows(
     labels: pl.DataFrame | None,
     vocabulary: Vocabulary,
     *,
+    tokenizer: Tokenizer = "basic_english",
     score_threshold: float = 0.5,
 ) -> Transactions:
     """Return the transactions of other questions in the numbers of a known vocabulary.
@@ -163,7 +167,7 @@ def encode_rows(
     Items that the vocabulary lacks are left out; answers that it lacks get class -1. See
     :func:`encode_training` for the parameters.
     """
-    words = _word_items(questions) if len(vocabulary.words) else None
+    words = _word_items(questions, tokenizer) if len(vocabulary.words) else None
     objects = _object_items(questions, labels, score_threshold) if len(vocabulary.objects) else None
     return _encode(questions["answer"], words, objects, vocabulary)
 
@@ -264,16 +268,9 @@ def checked_weights(weights: Sequence[int] | None, rows: int) -> npt.NDArray[np.
     return counts.astype(np.int64)
 
 
-def _word_items(questions: pl.DataFrame) -> pl.DataFrame:
+def _word_items(questions: pl.DataFrame, tokenizer: Tokenizer) -> pl.DataFrame:
     """Return (row UInt32, item String): the tokens of each question, with repeats."""
-    return (
-        questions.lazy()
-        .select(item=basic_english(pl.col("question")))
-        .with_row_index("row")
-        .explode("item", empty_as_null=False)
-        .drop_nulls("item")
-        .collect()
-    )
+    return _listed_items(tokenize(questions["question"], tokenizer))
 
 
 def _object_items(

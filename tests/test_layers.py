@@ -13,7 +13,7 @@ PACKAGE = Path(shortcut_miner.__file__).parent
 
 LAYERS = (
     ("errors", "schemas"),
-    ("storage", "text", "boxes", "timing"),
+    ("storage", "text", "tokenizers", "boxes", "timing"),
     ("sources", "encoding"),
     ("mining", "scoring", "intervals", "score_tables"),
     ("diagnostics", "exports"),
@@ -21,7 +21,7 @@ LAYERS = (
     ("cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-KERNELS = {"numpy", "numba", "typing"}
+KERNELS = {"math", "numpy", "numba", "typing"}
 HEAVY = {"numba", "cupy", "spacy", "altair", "h5py", "dask", "pandas", "mlxtend", "scipy"}
 
 

@@ -130,8 +130,13 @@ def find_shortcuts(
     costs = [] if costs is None else costs
     with timed(costs, "encode", on_stage):
         training = _encode_training(train, labels, config)
-        threshold = config.score_threshold
-        validation = encode_rows(val, labels, training.vocabulary, score_threshold=threshold)
+        validation = encode_rows(
+            val,
+            labels,
+            training.vocabulary,
+            tokenizer=config.tokenizer,
+            score_threshold=config.score_threshold,
+        )
         accepted = Accepted(*accepted_classes(val, training.vocabulary))
     with timed(costs, "mine", on_stage):
         min_count = least_count(config, len(training))
@@ -185,7 +190,13 @@ def _encode_training(train: pl.DataFrame, labels: pl.DataFrame | None, config: V
             f"training questions: got {len(train):,} rows and none with an answer, expected some to mine from. "
             "Check the training files."
         )
-    return encode_training(kept, labels, items=config.items or "both", score_threshold=config.score_threshold)
+    return encode_training(
+        kept,
+        labels,
+        items=config.items or "both",
+        tokenizer=config.tokenizer,
+        score_threshold=config.score_threshold,
+    )
 
 
 def _in_order(rules: RuleArrays, training: Transactions) -> RuleArrays:
