@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from shortcut_miner.cli.console import note, print_json, progress, warn
 from shortcut_miner.cli.kernels import note_compiling
@@ -54,7 +55,7 @@ def mine(
     threads: Threads = None,
     out: Out = None,
     dry_run: DryRun = False,
-    show: Annotated[int, Parameter(group=OUTPUT)] = 20,
+    show: Annotated[int, Parameter(group=OUTPUT, validator=Number(gte=0))] = 20,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
     """Mine rules from a table.

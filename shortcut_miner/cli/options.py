@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token
+from cyclopts.validators import Number
 
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 
@@ -42,10 +43,11 @@ class Shown:
 DEFAULT_SHOWN = Shown()
 
 # Options that several commands have; each command's docstring says what they mean there.
-FirstRows = Annotated[int | None, Parameter(name="--limit", group=INPUTS)]
-MostShown = Annotated[int, Parameter(name="--limit", group=OUTPUT)]
+_POSITIVE, _NOT_NEGATIVE = Number(gte=1), Number(gte=0)
+FirstRows = Annotated[int | None, Parameter(name="--limit", group=INPUTS, validator=_POSITIVE)]
+MostShown = Annotated[int, Parameter(name="--limit", group=OUTPUT, validator=_NOT_NEGATIVE)]
 ConfigFile = Annotated[Path | None, Parameter(group=METHOD)]
-Threads = Annotated[int | None, Parameter(group=METHOD)]
+Threads = Annotated[int | None, Parameter(group=METHOD, validator=_POSITIVE)]
 Out = Annotated[Path | None, Parameter(group=OUTPUT)]
 DryRun = Annotated[bool, Parameter(group=OUTPUT, negative=(), show_default=False)]
 

@@ -7,6 +7,7 @@ Ratios are Polars expressions over counts; tests and searches are in :mod:`short
 import dataclasses
 import hashlib
 import math
+from collections.abc import Collection
 from typing import Self
 
 import numpy as np
@@ -16,13 +17,14 @@ import polars as pl
 from shortcut_miner.encoding import Transactions
 from shortcut_miner.mining.family import SearchedFamily, searched_family
 from shortcut_miner.mining.matcher import MatchTotals, RuleIndex
-from shortcut_miner.mining.measures import with_count_measures
+from shortcut_miner.mining.measures import with_further_measures, with_measures
 from shortcut_miner.mining.miner import Antecedents, MiningConfig
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.significance import family_q, fisher_log10_p, holm_p
 from shortcut_miner.mining.subsets import best_subsets, prior_confidence
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,36 +115,120 @@ def rule_measures(
     Returns
     -------
     pl.DataFrame
-        On the training rows: confidence_low, confidence_high, leverage, certainty (see
-        :func:`shortcut_miner.mining.measures.with_further_measures`); log10_p_value of Fisher's one-sided
+        On the training rows: the four counts and their measures (see
+        :func:`~shortcut_miner.mining.measures.with_measures`,
+        :func:`~shortcut_miner.mining.measures.with_further_measures`); log10_p_value of Fisher's one-sided
         test; q_value_bh, q_value_by over the searched family; improvement, the confidence minus that of the
-        best proper subset, the empty one included, with the same answer (null if not known), and
-        improvement_log10_p, Fisher's test among that subset's rows; modality_gain, the confidence minus that
-        of the best subset with words only or objects only (null for rules of one modality); prior (see
-        :func:`shortcut_miner.mining.subsets.prior_confidence`, null if not known).
-        On validation and holdout rows, with the prefix ``val_`` or ``holdout_``: the four counts,
-        confidence, confidence_low, confidence_high, lift, leverage, certainty, log10_p_value.
-        shrinkage, confidence minus val_confidence; holdout_p_holm, the holdout's p values after Holm.
-        verdict (see :func:`verdict`).
+        best proper subset, the empty one included, with the same answer, and improvement_log10_p, Fisher's
+        test among that subset's rows; modality_gain, the confidence minus that of the best subset with words
+        only or objects only (null for rules of one modality); prior (see
+        :func:`~shortcut_miner.mining.subsets.prior_confidence`). What is not known is null.
+        On validation and holdout rows the same counts, measures and p values, with the prefix ``val_`` or
+        ``holdout_``; shrinkage, confidence minus val_confidence; holdout_p_holm, the p values after Holm.
+        Last, verdict (see :func:`verdict`).
     SearchedFamily
         Its size is what the q values correct for.
     """
-    counts = Counts.mined(rules, training)
     family = searched_family(training, mining.min_count, mining.max_antecedent, threads)
-    log10_p = _fisher(counts, threads)
-    table = _counted(counts).with_columns(
-        log10_p_value=log10_p,
-        q_value_bh=family_q(log10_p, family.size, "bh"),
-        q_value_by=family_q(log10_p, family.size, "by"),
-        **_subset_measures(rules, antecedents, training, threads),
-        prior=pl.Series(prior_confidence(rules, training, groups, index=index, threads=threads)).fill_nan(None),
+    log10_p = _fisher(Counts.mined(rules, training), threads)
+    prior = prior_confidence(rules, training, groups, index=index, threads=threads)
+    table = _with_tests(Counts.mined(rules, training), log10_p).with_columns(
+        q_value_bh=pl.Series(family_q(log10_p, family.size, "bh")),
+        q_value_by=pl.Series(family_q(log10_p, family.size, "by")),
+        **_against_subsets(rules, antecedents, training, threads),
+        prior=pl.Series(prior).fill_nan(None),
     )
-    table = table.drop(_COUNTED_ALREADY)
-    for prefix, others in (("val_", validation), ("holdout_", holdout)):
-        if others is not None:
-            held = _counted(others).with_columns(log10_p_value=_fisher(others, threads))
-            table = table.hstack(held.select(pl.all().name.prefix(prefix)))
-    ...
+    for prefix, counts in (("val_", validation), ("holdout_", holdout)):
+        if counts is None:
+            continue
+        log10_p = _fisher(counts, threads)
+        held_out = _with_tests(counts, log10_p).drop("antecedent_support", "support")
+        table = table.hstack(held_out.select(pl.all().name.prefix(prefix)))
+        if prefix == "val_":
+            table = table.with_columns(shrinkage=pl.col("confidence") - pl.col("val_confidence"))
+        else:
+            table = table.with_columns(holdout_p_holm=pl.Series(holm_p(log10_p)))
+    return table.with_columns(verdict=verdict(thresholds or VerdictConfig(), table.columns)), family
+
+
+def _fisher(counts: Counts, threads: int | None) -> Floats:
+    return fisher_log10_p(
+        counts.rule_count, counts.antecedent_count, counts.answer_count, counts.transaction_count, threads
+    )
+
+
+def _with_tests(counts: Counts, log10_p: Floats) -> pl.DataFrame:
+    """Return counts with their measures and log10_p_value; null where the rule never fires."""
+    columns = {name: column.astype(np.uint64) for name, column in dataclasses.asdict(counts).items()}
+    fires = pl.col("antecedent_count") > 0
+    return (
+        pl.DataFrame(columns)
+        .pipe(with_measures)
+        .pipe(with_further_measures)
+        .with_columns(
+            pl.col("confidence", "lift").fill_nan(None),
+            log10_p_value=pl.when(fires).then(pl.Series(log10_p)),
+        )
+    )
+
+
+def _against_subsets(
+    rules: RuleArrays, antecedents: Antecedents, training: Transactions, threads: int | None
+) -> dict[str, pl.Series]:
+    """Return improvement, improvement_log10_p and modality_gain."""
+    names = ("improvement", "improvement_log10_p", "modality_gain")
+    best = best_subsets(rules, antecedents, training, threads)
+    if best is None:
+        return {name: pl.Series(np.full(len(rules), np.nan)).fill_nan(None) for name in names}
+    confidence = rules.rule_count / np.maximum(rules.antecedent_count, 1)
+    log10_p = fisher_log10_p(
+        rules.rule_count, rules.antecedent_count, best.rule_count, best.antecedent_count, threads
+    )
+    is_word = (rules.items >= 0) & (rules.items < len(training.vocabulary.words))
+    is_object = rules.items >= len(training.vocabulary.words)
+    is_mixed = is_word.any(axis=1) & is_object.any(axis=1)
+    has_subset = best.antecedent_count > 0
+    with np.errstate(invalid="ignore"):
+        gain = confidence - best.rule_count / best.antecedent_count
+        single = confidence - best.single_rule_count / best.single_antecedent_count
+    values = (np.where(has_subset, gain, np.nan), np.where(has_subset, log10_p, np.nan), np.where(is_mixed, single, np.nan))
+    return {name: pl.Series(value).fill_nan(None) for name, value in zip(names, values, strict=True)}
+
+
+def verdict(thresholds: VerdictConfig, columns: Collection[str]) -> pl.Expr:
+    """Return what to think of a rule, the first of these that applies.
+
+    ``chance``: its q value over the searched family (Benjamini and Yekutieli) is ``max_q`` or more; with a
+    holdout, its p value there after Holm instead.
+    ``unstable``: it fires on ``min_val_count`` validation rows or more, and its confidence there lies outside
+    the 95% interval of the training rows.
+    ``prior``: the question types of its rows alone would give a confidence that reaches that interval.
+    ``redundant``: its best subset is as confident, or the improvement over it has a p value of
+    ``max_improvement_p`` or more; it is not *productive* (Webb, 2007).
+    ``real``: none of these. Null if the subsets are not known because the search was cut short.
+
+    Parameters
+    ----------
+    thresholds : VerdictConfig
+        Where each verdict begins.
+    columns : collection of str
+        Those at hand: validation and holdout columns may be missing.
+    """
+    low, high = pl.col("confidence_low"), pl.col("confidence_high")
+    is_chance = pl.col("holdout_p_holm" if "holdout_p_holm" in columns else "q_value_by") >= thresholds.max_q
+    is_unstable = pl.lit(False)
+    if "val_confidence" in columns:
+        is_outside = (pl.col("val_confidence") < low) | (pl.col("val_confidence") > high)
+        is_unstable = (pl.col("val_antecedent_count") >= thresholds.min_val_count) & is_outside
+    largest = math.log10(thresholds.max_improvement_p)
+    is_redundant = (pl.col("improvement") <= 0) | (pl.col("improvement_log10_p") >= largest)
+    return (
+        pl.when(is_chance).then(pl.lit("chance"))
+        .when(is_unstable).then(pl.lit("unstable"))
+        .when(pl.col("prior") >= low).then(pl.lit("prior"))
+        .when(is_redundant).then(pl.lit("redundant"))
+        .when(pl.col("improvement").is_not_null()).then(pl.lit("real"))
+    )  # fmt: skip
 
 
 def is_held_out(image_ids: pl.Series, seed: int) -> pl.Series:

@@ -43,6 +43,7 @@ class Space(NamedTuple):
     touched: np.ndarray
     name: np.ndarray
     pairs: np.ndarray
+    bits: np.ndarray
     kept: np.ndarray
     cursor: np.ndarray
     starts: np.ndarray
@@ -152,6 +153,21 @@ def _keep_rows(above, low, high, occurrences, rows, space):
 @njit(nogil=True, cache=True)
 def _count_pairs(kept, row_top, row_stop, min_count, space):
     """Return how many pairs of the `kept` items reach `min_count` in the rows row_top..row_stop."""
+    starts, ends, weights = space.rows.starts, space.rows.ends, space.rows.weights
+    increments = kept * kept // 2
+    fits = True
+    for row in range(row_top, row_stop):
+        size = ends[row] - starts[row]
+        increments += size * (size - 1) // 2
+        fits &= weights[row] == 1
+    words = (row_stop - row_top + 63) // 64
+    if fits and kept * (kept - 1) // 2 * words < 2 * increments:
+        return _count_pairs_by_bits(kept, words, row_top, row_stop, min_count, space)
+    return _count_pairs_by_row(kept, row_top, row_stop, min_count, space)
+
+
+@njit(nogil=True, cache=True)
+def _count_pairs_by_row(kept, row_top, row_stop, min_count, space):
     items, starts, ends, weights = space.rows.items, space.rows.starts, space.rows.ends, space.rows.weights
     pairs = space.pairs
     for row in range(row_top, row_stop):
@@ -165,6 +181,45 @@ def _count_pairs(kept, row_top, row_stop, min_count, space):
     for cell in range(kept * kept):
         count += pairs[cell] >= min_count
     pairs[: kept * kept] = 0
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _ones(word):
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@njit(nogil=True, cache=True)
+def _count_pairs_by_bits(kept, words, row_top, row_stop, min_count, space):
+    items, starts, ends = space.rows.items, space.rows.starts, space.rows.ends
+    bits = space.bits[: kept * words]
+    bits[:] = 0
+    for row in range(row_top, row_stop):
+        word = (row - row_top) >> 6
+        bit = np.uint64(1) << np.uint64((row - row_top) & 63)
+        for position in range(starts[row], ends[row]):
+            bits[items[position] + word * kept] |= bit
+    count = 0
+    least = np.uint64(min_count)
+    if words == 1:
+        for left in range(kept - 1):
+            mine = bits[left]
+            for right in range(left + 1, kept):
+                count += _ones(mine & bits[right]) >= least
+        return count
+    pairs = space.pairs
+    for left in range(kept - 1):
+        size = kept - left - 1
+        for word in range(words):
+            mine = bits[left + word * kept]
+            for right in range(size):
+                pairs[right] += np.int64(_ones(mine & bits[word * kept + left + 1 + right]))
+        for right in range(size):
+            count += pairs[right] >= min_count
+            pairs[right] = 0
     return count
 
 

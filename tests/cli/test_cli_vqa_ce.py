@@ -1,0 +1,231 @@
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from cli.commands import RunCli, contents, options, spawn_cli, tiny_world, write_world
+
+from shortcut_miner.demo import DemoWorld
+
+Files = dict[str, Path | None]
+WRITTEN = {
+    "counterexamples.json", "easy.json", "hard.json", "manifest.json", "questions.parquet", "rule_predictions.parquet",
+    "rules.parquet", "rules_predictions.json", "run.json", "split.parquet",
+}  # fmt: skip
+
+
+# ---- build ----
+
+
+def test_build_writes_a_folder_and_says_what_it_did(
+    run_cli: RunCli, world_files: Files, built: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "deep" / "folder"
+    ran = run_cli("vqa-ce", "build", *options(world_files), "--out", out)
+    assert ran.code == 0
+    assert {path.name for path in out.iterdir()} == WRITTEN
+    assert contents(out, without=("run.json",)) == contents(built, without=("run.json",))
+    counts = json.loads((out / "manifest.json").read_text())["counts"]
+    told = dict(line.split("  ", maxsplit=1) for line in ran.out.splitlines())
+    assert told["training"].strip() == f"{counts['train_questions']:,} questions about 1,271 images"
+    assert f"{counts['rules']:,} (" in told["rules"]
+    assert f"{counts['easy']:,} easy" in told["split"]
+    assert told["written"].strip() == str(out)
+    assert "peak memory" in told["took"]
+
+
+def test_build_as_json_is_one_document(run_cli: RunCli, world_files: Files, built: Path) -> None:
+    ran = run_cli("vqa-ce", "build", *options(world_files), "--dry-run", "--format", "json")
+    manifest = json.loads((built / "manifest.json").read_text())
+    assert ran.json["counts"] == manifest["counts"]
+    assert (ran.json["out"], ran.json["is_complete"], ran.json["dropped"]) == (None, True, {})
+    stages = [stage["stage"] for stage in ran.json["stages"]]
+    assert stages == ["read", "encode", "mine", "filter", "match", "classify"]
+
+
+def test_a_dry_run_writes_nothing(run_cli: RunCli, world_files: Files, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ran = run_cli("vqa-ce", "build", *options(world_files), "--dry-run", "--out", out)
+    assert ran.code == 0
+    assert "nothing (dry run)" in ran.out
+    assert not out.exists()
+
+
+def test_limit_takes_the_first_questions(run_cli: RunCli, world_files: Files) -> None:
+    ran = run_cli("vqa-ce", "build", *options(world_files), "--dry-run", "--limit", 100, "--format", "json")
+    assert (ran.json["counts"]["train_questions"], ran.json["counts"]["val_questions"]) == (100, 100)
+
+
+def test_a_cut_search_ends_with_exit_code_3(run_cli: RunCli, world_files: Files, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ran = run_cli("vqa-ce", "build", *options(world_files), "--out", out, "--max-rules", 500)
+    assert ran.code == 3
+    assert "warning: mining stopped after max_rules = 500 antecedents" in ran.err
+    assert json.loads((out / "manifest.json").read_text())["figures"]["is_complete"] is False
+
+
+def test_images_without_detections_are_a_warning(run_cli: RunCli, tmp_path: Path) -> None:
+    world = tiny_world()
+    del world["detections"]["500"]
+    files = write_world(world, tmp_path / "in")
+    ran = run_cli("vqa-ce", "build", *options(files), "--min-count", 2, "--dry-run", "--quiet")
+    assert ran.code == 0
+    assert ran.err.startswith(
+        "warning: 2 of 12 training questions (16.7%) have an image that detections lack"
+    )
+
+
+def test_words_alone_need_no_detections(run_cli: RunCli, tmp_path: Path) -> None:
+    world = tiny_world()
+    del world["detections"]
+    files = write_world(world, tmp_path / "in")
+    ran = run_cli(
+        "vqa-ce", "build", *options(files), "--min-count", 2, "--out", tmp_path / "out", "--format", "json"
+    )
+    assert ran.code == 0
+    config = json.loads((tmp_path / "out" / "manifest.json").read_text())["config"]
+    assert config["items"] == "words"
+
+
+def test_stdout_is_the_same_json_in_a_process_of_its_own(world_files: Files) -> None:
+    ran = spawn_cli("vqa-ce", "build", *options(world_files), "--dry-run", "--format", "json")
+    assert ran.code == 0
+    assert ran.json["is_complete"]
+    assert ran.err == ""
+
+
+# ---- score ----
+
+
+@pytest.fixture
+def predictions(world: DemoWorld) -> list[str]:
+    return [
+        "--predictions",
+        f"leaning={world.shortcut_predictions}",
+        "--predictions",
+        f"grounded={world.grounded_predictions}",
+    ]
+
+
+def test_score_prints_tables(run_cli: RunCli, built: Path, predictions: list[str]) -> None:
+    ran = run_cli("vqa-ce", "score", built, *predictions, "--baseline", "grounded", "--limit", 3)
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    header = next(line for line in lines if line.startswith("group"))
+    assert "leaning" in header
+    assert "rules (best)" in header
+    (subset,) = [line for line in lines if line.startswith("subset") and "counterexamples" in line][:1]
+    assert subset.split()[2] == "513"
+    assert sum(line.startswith("Shortcuts of ") for line in lines) == 2
+    assert "leaning - grounded" in ran.out
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_score_as_json_has_every_number(
+    run_cli: RunCli, built: Path, predictions: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "scores"
+    tokens = (*predictions, "--baseline", "grounded", "--limit", 3, "--out", out, "--format", "json")
+    ran = run_cli("vqa-ce", "score", built, *tokens)
+    assert ran.code == 0
+    assert ran.json["scores"] == json.loads((out / "scores.json").read_text())
+    overall = ran.json["scores"]["accuracy"]["overall"]["all"]
+    assert set(overall) == {"leaning", "grounded", "rules (best)", "rules (weighted)"}
+    assert overall["leaning"]["low"] < overall["leaning"]["value"] < overall["leaning"]["high"]
+    assert "leaning - grounded" in ran.json["differences"]["accuracy"]["overall"]["all"]
+    assert [row["model"] for row in ran.json["exploited_shortcuts"]] == ["leaning"] * 3 + ["grounded"] * 3
+    assert run_cli("rules", built).code == 0  # the build is as it was
+
+
+def test_score_dry_run_and_models_in_one_option(
+    run_cli: RunCli, built: Path, world: DemoWorld, tmp_path: Path
+) -> None:
+    both = (f"a={world.shortcut_predictions}", f"b={world.grounded_predictions}")
+    out = tmp_path / "scores"
+    ran = run_cli(
+        "vqa-ce", "score", built, "--predictions", *both, "--resamples", 0, "--dry-run", "--out", out
+    )
+    assert ran.code == 0
+    assert not out.exists()
+    assert "[" not in next(line for line in ran.out.splitlines() if line.startswith("overall"))
+
+
+def test_score_tells_questions_that_a_model_left_out(
+    run_cli: RunCli, built: Path, world: DemoWorld, tmp_path: Path
+) -> None:
+    answers = json.loads(world.grounded_predictions.read_text())[5:]
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps(answers))
+    ran = run_cli("vqa-ce", "score", built, "--predictions", f"m={path}")
+    assert (ran.code, ran.out) == (2, "")
+    assert "predictions of m" in ran.err
+    assert "5" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [("empty", "no manifest.json in it"), ("file", "a file"), ("missing", "no such folder")],
+)
+def test_score_needs_the_folder_of_a_build(
+    folder: str, told: str, run_cli: RunCli, predictions: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("x")
+    ran = run_cli("vqa-ce", "score", tmp_path / folder, *predictions)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        f"error: {tmp_path / folder}: got {told}, expected a folder that vqa-ce build wrote. Give that folder.\n"
+    )
+
+
+# ---- sweep ----
+
+
+def test_sweep_prints_a_row_a_pair_and_writes_it(
+    run_cli: RunCli, world_files: Files, built: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "sweep"
+    tokens = ("--min-counts", "8,16", "--min-counts", "32", "--min-confidences", "0.3,0.5", "--out", out)
+    ran = run_cli("vqa-ce", "sweep", *options(world_files), *tokens, "--format", "json")
+    assert ran.code == 0
+    rows = ran.json["sweep"]
+    assert [(row["min_count"], row["min_confidence"]) for row in rows] == [
+        (8, 0.3), (8, 0.5), (16, 0.3), (16, 0.5), (32, 0.3), (32, 0.5),
+    ]  # fmt: skip
+    counts = json.loads((built / "manifest.json").read_text())["counts"]
+    assert (rows[0]["rules"], rows[0]["classifier_rules"]) == (counts["rules"], counts["classifier_rules"])
+    assert pl.read_parquet(out / "sweep.parquet").to_dicts() == rows
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert manifest["command"] == "vqa-ce sweep"
+    assert [one["role"] for one in manifest["inputs"]] == list(world_files)
+    assert all(len(one["sha256"]) == 64 for one in manifest["inputs"])
+    table = run_cli("vqa-ce", "sweep", *options(world_files), *tokens[:-2], "--out", out, "--dry-run")
+    assert table.out.splitlines()[0].split()[:3] == ["min_count", "min_confidence", "rules"]
+    assert len(table.out.splitlines()) == 8
+
+
+# ---- demo ----
+
+
+def test_demo_finds_what_was_planted(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = run_cli("demo")
+    assert ran.code == 0
+    assert "Planted shortcuts: 11 of 11 came out as rules" in ran.out
+    assert "next: shortcut-miner rules shortcut-miner-demo/vqa-ce" in ran.err
+    assert {path.name for path in Path("shortcut-miner-demo").iterdir()} == {
+        "world",
+        "vqa-ce",
+        "vqa-ce-scores",
+    }
+
+
+def test_demo_as_json_and_dry(run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ran = run_cli("demo", "--dry-run", "--format", "json", "--seed", 5)
+    assert (ran.code, ran.json["out"]) == (0, None)
+    assert len(ran.json["planted"]) == 11
+    assert ran.json["all_found"] is True
+    assert list(tmp_path.iterdir()) == []
