@@ -208,7 +208,7 @@ def encode_lists(
     items = pl.Series([list(row) for row in transactions], dtype=pl.List(pl.String))
     if len(items) != len(questions):
         raise ConfigError(
-            f"transactions: got {len(items):,} rows and {len(questions):,} answers, expected one answer a row. "
+            f"transactions: got {len(items):,} rows and {len(questions):,} answers, expected an answer a row. "
             "Pass lists of equal length."
         )
     words = _listed_items(items)
@@ -256,14 +256,14 @@ def checked_weights(weights: Sequence[int] | None, rows: int) -> npt.NDArray[np.
     if counts.shape != (rows,) or counts.dtype.kind not in "iu" or (rows and counts.min() < 1):
         least = f" with least value {counts.min()}" if counts.size and counts.dtype.kind in "iuf" else ""
         raise ConfigError(
-            f"weights: got {counts.dtype} of shape {counts.shape}{least}, expected {rows:,} integers of 1 or more. "
-            "Pass one weight a row."
+            f"weights: got {counts.dtype} of shape {counts.shape}{least}, expected {rows:,} integers of 1 or "
+            "more. Pass one weight a row."
         )
     total = sum(counts.tolist())
     if total > _MOST_ORIGINAL_ROWS:
         raise ConfigError(
-            f"weights: got a sum of {total:,}, expected at most {_MOST_ORIGINAL_ROWS:,}, so that products of two counts "
-            "are exact in 64 bits. Divide the weights."
+            f"weights: got a sum of {total:,}, expected at most {_MOST_ORIGINAL_ROWS:,}, so that products of two "
+            "counts are exact in 64 bits. Divide the weights."
         )
     return counts.astype(np.int64)
 

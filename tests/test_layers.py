@@ -13,8 +13,8 @@ PACKAGE = Path(shortcut_miner.__file__).parent
 
 LAYERS = (
     ("errors", "schemas"),
-    ("storage", "text", "tokenizers", "boxes", "timing"),
-    ("sources", "encoding"),
+    ("storage", "text", "tokenizers", "boxes", "timing", "keyed_draws"),
+    ("sources", "encoding", "embeddings"),
     ("mining", "scoring", "intervals", "score_tables"),
     ("diagnostics", "exports"),
     ("report", "demo"),

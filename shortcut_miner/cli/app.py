@@ -5,7 +5,7 @@ import dataclasses
 from cyclopts import App
 
 from shortcut_miner import __version__
-from shortcut_miner.cli.options import merge_config_file
+from shortcut_miner.cli.options import prepare_arguments
 
 _BUILD_INPUTS = r"""
     --train-questions world/v2_OpenEnded_mscoco_train2014_questions.json \
@@ -99,7 +99,7 @@ def build_app() -> App:
         help_format="plaintext",
         help_epilogue=f"Start here:\n\n  shortcut-miner demo\n\n{_EXIT_CODES}",
         version=__version__,
-        config=merge_config_file,
+        config=prepare_arguments,
         suppress_keyboard_interrupt=False,
     )
     groups = {name: App(name=name, help=text) for name, text in GROUPS.items()}

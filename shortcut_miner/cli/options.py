@@ -98,11 +98,28 @@ def check_out(out: Path) -> None:
         )
 
 
-def merge_config_file(app: "App", commands: tuple[str, ...], arguments: "ArgumentCollection") -> None:
+def prepare_arguments(app: "App", commands: tuple[str, ...], arguments: "ArgumentCollection") -> None:
+    """Take in the config file, and check what cyclopts does not; called before any value is converted."""
+    _merge_config_file(arguments)
+    _check_whole_numbers(arguments)
+
+
+def _check_whole_numbers(arguments: "ArgumentCollection") -> None:
+    """Raise ConfigError for 2.5 where a whole number is expected: cyclopts would round it."""
+    for argument in arguments:
+        if argument.hint in (int, int | None):
+            for token in argument.tokens:
+                if "." in token.value:
+                    name = f"{token.keyword or argument.name}" + (
+                        "" if token.source == "cli" else f" in {token.source}"
+                    )
+                    raise ConfigError(f"{name}: got {token.value}, expected a whole number. Change it.")
+
+
+def _merge_config_file(arguments: "ArgumentCollection") -> None:
     """Fill in options of the group "Method" that were not given from the TOML file named by ``--config``.
 
-    This happens before any value is converted, so that options win over the file, the file over a preset,
-    and a preset over defaults.
+    Options win over the file, the file over a preset, and a preset over defaults.
     """
     option = arguments.get("--config", None)
     if option is None or not option.tokens:

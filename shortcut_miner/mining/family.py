@@ -136,7 +136,7 @@ def _space(item_count: int, most_rows: int, most_items: int, max_length: int) ->
             rows=np.empty(most_items * depth, np.int32), after=np.empty(most_items * depth, np.int64)
         ),
         total=np.zeros(item_count, np.int64),
-        touched=np.empty(item_count + 1, np.int32),
+        candidates=np.empty(item_count + 1, np.int32),
         name=np.full(item_count, -1, np.int32),
         pairs=np.zeros(kernels.PAIR_LIMIT**2, np.int64),
         kept=np.zeros(max_length + 1, np.int64),

@@ -267,11 +267,14 @@ def _space(job: _Job, max_antecedent: int) -> mine_kernels.Space:
             pair_touched=np.empty(cells, np.int32),
         ),
         stack=mine_kernels.Stack(
-            *[
-                *(np.zeros(max_antecedent + 1, np.int64) for _ in range(6)),
-                np.empty((max_antecedent + 1, items), np.int32),
-                np.empty((max_antecedent + 1, items + 1), np.int64),
-            ]
+            cursor=np.zeros(max_antecedent + 1, np.int64),
+            kept=np.zeros(max_antecedent + 1, np.int64),
+            base=np.zeros(max_antecedent + 1, np.int64),
+            row_stop=np.zeros(max_antecedent + 1, np.int64),
+            item_stop=np.zeros(max_antecedent + 1, np.int64),
+            occurrence_stop=np.zeros(max_antecedent + 1, np.int64),
+            names=np.empty((max_antecedent + 1, items), np.int32),
+            starts=np.empty((max_antecedent + 1, items + 1), np.int64),
         ),
         found=_empty_found(_FIRST_BUFFER, max_antecedent),
     )

@@ -67,7 +67,7 @@ def test_whole_numbers_serve_as_fractions(config_of: Any) -> None:
         ("min_count = 2.5", ["min_count", "run.toml", "2.5"]),
         ('preset = "cod"', ["preset", '"cod"']),
         ("min_count = 0", ["min_count: got 0"]),
-        ("min_count = ", ["broken TOML", "line 1"]),
+        ("min_count = ", ["broken TOML", "min_count = 8"]),
         ("min_count = 3\nmin_count = 4", ["broken TOML"]),
         (b"\xff\xfe", ["broken TOML", "utf-8"]),
     ],

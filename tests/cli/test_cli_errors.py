@@ -34,6 +34,8 @@ NEEDED = (
         (("vqa-ce", "build", *NEEDED), ["--out: got none", "--dry-run"]),
         (("vqa-ce", "build", *NEEDED, "--out", "o", "--min-cuont", "3"), ["--min-cuont", "--min-count"]),
         (("vqa-ce", "build", *NEEDED, "--out", "o", "--min-count", "x"), ["--min-count", '"x"']),
+        (("vqa-ce", "build", *NEEDED, "--out", "o", "--min-count", "2.5"), ["--min-count: got 2.5", "whole"]),
+        (("rules", "nowhere", "--limit", "1e3"), ["--limit", '"1e3"']),
         (("vqa-ce", "build", *NEEDED, "--out", "o", "--min-count", "0"), ["min_count", "got 0", "1 or more"]),
         (("vqa-ce", "build", *NEEDED, "--out", "o", "--min-confidence", "nan"), ["min_confidence", "nan"]),
         (("vqa-ce", "build", *NEEDED, "--out", "o", "--preset", "cod"), ['"cod"', "--preset", '"code"']),

@@ -9,8 +9,8 @@ from shortcut_miner.demo import DemoWorld
 
 Files = dict[str, Path | None]
 WRITTEN = {
-    "counterexamples.json", "easy.json", "hard.json", "manifest.json", "questions.parquet", "rule_predictions.parquet",
-    "rules.parquet", "rules_predictions.json", "run.json", "split.parquet",
+    "counterexamples.json", "easy.json", "hard.json", "manifest.json", "questions.parquet",
+    "rule_predictions.parquet", "rules.parquet", "rules_predictions.json", "run.json", "split.parquet",
 }  # fmt: skip
 
 
@@ -132,7 +132,7 @@ def test_score_as_json_has_every_number(
     overall = ran.json["scores"]["accuracy"]["overall"]["all"]
     assert set(overall) == {"leaning", "grounded", "rules (best)", "rules (weighted)"}
     assert overall["leaning"]["low"] < overall["leaning"]["value"] < overall["leaning"]["high"]
-    assert "leaning - grounded" in ran.json["differences"]["accuracy"]["overall"]["all"]
+    assert "leaning - grounded" in ran.json["differences"]["accuracy_difference"]["overall"]["all"]
     assert [row["model"] for row in ran.json["exploited_shortcuts"]] == ["leaning"] * 3 + ["grounded"] * 3
     assert run_cli("rules", built).code == 0  # the build is as it was
 
@@ -173,9 +173,8 @@ def test_score_needs_the_folder_of_a_build(
     (tmp_path / "file").write_text("x")
     ran = run_cli("vqa-ce", "score", tmp_path / folder, *predictions)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == (
-        f"error: {tmp_path / folder}: got {told}, expected a folder that vqa-ce build wrote. Give that folder.\n"
-    )
+    expected = "expected a folder that vqa-ce build wrote. Give that folder."
+    assert ran.err == f"error: {tmp_path / folder}: got {told}, {expected}\n"
 
 
 # ---- sweep ----

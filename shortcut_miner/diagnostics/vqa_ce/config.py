@@ -111,6 +111,16 @@ class VqaCeConfig:
         Also write every (question, rule) pair.
     max_rules : int
         Stop mining at this many antecedents, with exit code 3.
+    holdout : bool
+        Mine on one half of the training images and test the rules found on the other half.
+    seed : int
+        Decides which image is in which half.
+    max_q : float
+        Verdict "chance" from this q value on (with --holdout: Holm's p), 0 to 1.
+    max_improvement_p : float
+        Verdict "redundant" from this p value of the gain over the best subset on, 0 to 1.
+    min_val_count : int
+        Verdict "unstable" only for rules that fire on so many validation questions.
     on_bad_row : {"error", "skip"}
         Stop at rows that don't fit, or count and skip them (exit code 3).
     """
@@ -132,6 +142,11 @@ class VqaCeConfig:
     keep_dropped: bool = False
     keep_matches: bool = False
     max_rules: int = 50_000_000
+    holdout: bool = False
+    seed: int = 0
+    max_q: float = 0.05
+    max_improvement_p: float = 0.05
+    min_val_count: int = 10
     on_bad_row: OnBadRow = "error"
 
     def __post_init__(self) -> None:
@@ -145,7 +160,7 @@ class VqaCeConfig:
                 object.__setattr__(self, name, value)
         if self.min_count is not None and self.min_support is not None:
             raise ConfigError(
-                f"min_count and min_support: got both ({self.min_count} and {self.min_support}), expected one. "
+                f"min_count and min_support: got {self.min_count} and {self.min_support}, expected only one. "
                 "Leave one of --min-count and --min-support out."
             )
         if self.min_support is not None and not 0 < self.min_support <= 1:
@@ -154,7 +169,9 @@ class VqaCeConfig:
         _check_whole("max_antecedent", self.max_antecedent, 1, 8)
         _check_whole("top_answers", self.top_answers, 1)
         _check_whole("max_rules", self.max_rules, 1)
-        for name in ("min_confidence", "score_threshold"):
+        _check_whole("seed", self.seed, 0)
+        _check_whole("min_val_count", self.min_val_count, 1)
+        for name in ("min_confidence", "score_threshold", "max_q", "max_improvement_p"):
             if not 0 <= getattr(self, name) <= 1:
                 _reject(name, getattr(self, name), "a number from 0 to 1")
 

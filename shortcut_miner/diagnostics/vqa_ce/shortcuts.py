@@ -85,8 +85,10 @@ def least_count(config: VqaCeConfig, rows: int) -> int:
     ``floor-float32`` is what the released program's miner does with a share; ``ceil`` is what the share says.
 
     >>> published = {"min_support": 2e-5}
-    >>> least_count(VqaCeConfig(**published), 413_000), least_count(VqaCeConfig(preset="paper", **published), 413_000)
-    (8, 9)
+    >>> least_count(VqaCeConfig(**published), 413_000)
+    8
+    >>> least_count(VqaCeConfig(preset="paper", **published), 413_000)
+    9
     """
     if config.min_support is None:
         return DEFAULT_MIN_COUNT if config.min_count is None else config.min_count
@@ -177,7 +179,7 @@ def find_shortcuts(
 
 
 def subsets(totals: MatchTotals) -> pl.Series:
-    """Return each row's subset: hard if no rule fires, easy if a firing rule is right, else counterexamples."""
+    """Return each row's subset: no rule fires: hard; a firing rule is right: easy; else counterexamples."""
     fired, right = pl.Series(totals.row_fired), pl.Series(totals.row_right)
     subset = pl.when(fired == 0).then(pl.lit("hard")).when(right > 0).then(pl.lit("easy"))
     return pl.select(subset=subset.otherwise(pl.lit("counterexamples"))).to_series()
@@ -187,7 +189,7 @@ def _encode_training(train: pl.DataFrame, labels: pl.DataFrame | None, config: V
     kept = keep_top_answers(train, config.top_answers, config.answer_ties)
     if kept.is_empty():
         raise SourceError(
-            f"training questions: got {len(train):,} rows and none with an answer, expected some to mine from. "
+            f"training questions: got {len(train):,} rows, none with an answer, expected some to mine from. "
             "Check the training files."
         )
     return encode_training(

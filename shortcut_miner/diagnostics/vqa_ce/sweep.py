@@ -64,8 +64,8 @@ def sweep(
     )
     if not found.is_complete:
         raise ConfigError(
-            f"max_rules: got more than {config.max_rules:,} antecedents, expected a complete search to compare "
-            "thresholds. Raise --max-rules or the lowest --min-counts."
+            f"max_rules: got more than {config.max_rules:,} antecedents, expected a complete search to "
+            "compare thresholds. Raise --max-rules or the lowest --min-counts."
         )
     rows = [
         _row(inputs.val, found, config, count, confidence, scorer, threads)

@@ -30,7 +30,7 @@ class Occurrences(NamedTuple):
 
 
 class Space(NamedTuple):
-    """One thread's working memory; ``total``, ``pairs`` are zero and ``name`` is -1 between uses.
+    """One thread's working memory; ``total`` and ``pairs`` are zero, ``name`` is -1 between uses.
 
     The search's own rows and occurrences, and per length of the itemset under search: how many candidates it
     has (``kept``), how many of them were tried (``cursor``), where each one's occurrences start (``starts``),
@@ -40,10 +40,9 @@ class Space(NamedTuple):
     rows: Rows
     occurrences: Occurrences
     total: np.ndarray
-    touched: np.ndarray
+    candidates: np.ndarray
     name: np.ndarray
     pairs: np.ndarray
-    bits: np.ndarray
     kept: np.ndarray
     cursor: np.ndarray
     starts: np.ndarray
@@ -59,7 +58,7 @@ def count_itemsets(first, stop, starts, occurrences, rows, limits, space):
     found = np.zeros(limits[1] + 1, np.int64)
     kept, cursor = space.kept, space.cursor
     for item in range(first, stop):
-        depth = _expand(0, starts[item], starts[item + 1], occurrences, rows, limits, space, found)
+        depth = _expand(0, starts[item], starts[item + 1], item + 1, len(starts) - 1, occurrences, rows, limits, space, found)
         while depth > 0:
             k = cursor[depth]
             if k + 1 >= kept[depth]:  # the last candidate has none after it
@@ -67,19 +66,20 @@ def count_itemsets(first, stop, starts, occurrences, rows, limits, space):
                 continue
             cursor[depth] = k + 1
             low, high = space.starts[depth, k], space.starts[depth, k + 1]
-            depth += _expand(depth, low, high, space.occurrences, space.rows, limits, space, found)
+            depth += _expand(depth, low, high, k + 1, kept[depth], space.occurrences, space.rows, limits, space, found)
     return found
 
 
 @njit(nogil=True, cache=True)
-def _expand(above, low, high, occurrences, rows, limits, space, found):
+def _expand(above, low, high, first, stop, occurrences, rows, limits, space, found):
     """Count the itemsets one or two items longer than the one that occurs at low..high.
 
-    It has ``above + 1`` items. Returns 1 if the search must go on below it, else 0.
+    It has ``above + 1`` items; the items after it in its rows are among first..stop-1. Returns 1 if the search
+    must go on below it, else 0.
     """
     min_count, max_length = limits
     length = above + 1
-    kept = _count_candidates(low, high, occurrences, rows, min_count, space)
+    kept = _count_candidates(low, high, first, stop, occurrences, rows, min_count, space)
     found[length + 1] += kept
     go_on = length + 1 < max_length and kept > 1
     if go_on:
@@ -92,35 +92,28 @@ def _expand(above, low, high, occurrences, rows, limits, space, found):
             space.cursor[length] = 0
             _deliver(length, row_top, row_stop, space)
     for k in range(kept):
-        space.name[space.touched[k]] = -1
+        space.name[space.candidates[k]] = -1
     return 1 if go_on else 0
 
 
 @njit(nogil=True, cache=True)
-def _count_candidates(low, high, occurrences, rows, min_count, space):
-    """Number the items after low..high that reach `min_count`, ascending, in ``name``; return how many."""
+def _count_candidates(low, high, first, stop, occurrences, rows, min_count, space):
+    """Number the items first..stop-1 that reach `min_count` after low..high, in ``name``; return how many."""
     items, ends, weights = rows.items, rows.ends, rows.weights
     occurrence_rows, after = occurrences.rows, occurrences.after
-    total, touched, name = space.total, space.touched, space.name
-    size = 0
+    total, candidates, name = space.total, space.candidates, space.name
     for slot in range(low, high):
         row = occurrence_rows[slot]
         weight = weights[row]
         for position in range(after[slot], ends[row]):
-            item = items[position]
-            touched[size] = item
-            size += total[item] == 0
-            total[item] += weight
+            total[items[position]] += weight
     kept = 0
-    for k in range(size):
-        item = touched[k]
-        touched[kept] = item
+    for item in range(first, stop):
+        candidates[kept] = item
         kept += total[item] >= min_count
         total[item] = 0
-    if kept > 1:
-        touched[:kept].sort()
     for k in range(kept):
-        name[touched[k]] = k
+        name[candidates[k]] = k
     return kept
 
 
@@ -153,21 +146,6 @@ def _keep_rows(above, low, high, occurrences, rows, space):
 @njit(nogil=True, cache=True)
 def _count_pairs(kept, row_top, row_stop, min_count, space):
     """Return how many pairs of the `kept` items reach `min_count` in the rows row_top..row_stop."""
-    starts, ends, weights = space.rows.starts, space.rows.ends, space.rows.weights
-    increments = kept * kept // 2
-    fits = True
-    for row in range(row_top, row_stop):
-        size = ends[row] - starts[row]
-        increments += size * (size - 1) // 2
-        fits &= weights[row] == 1
-    words = (row_stop - row_top + 63) // 64
-    if fits and kept * (kept - 1) // 2 * words < 2 * increments:
-        return _count_pairs_by_bits(kept, words, row_top, row_stop, min_count, space)
-    return _count_pairs_by_row(kept, row_top, row_stop, min_count, space)
-
-
-@njit(nogil=True, cache=True)
-def _count_pairs_by_row(kept, row_top, row_stop, min_count, space):
     items, starts, ends, weights = space.rows.items, space.rows.starts, space.rows.ends, space.rows.weights
     pairs = space.pairs
     for row in range(row_top, row_stop):
@@ -181,45 +159,6 @@ def _count_pairs_by_row(kept, row_top, row_stop, min_count, space):
     for cell in range(kept * kept):
         count += pairs[cell] >= min_count
     pairs[: kept * kept] = 0
-    return count
-
-
-@njit(nogil=True, cache=True)
-def _ones(word):
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
-@njit(nogil=True, cache=True)
-def _count_pairs_by_bits(kept, words, row_top, row_stop, min_count, space):
-    items, starts, ends = space.rows.items, space.rows.starts, space.rows.ends
-    bits = space.bits[: kept * words]
-    bits[:] = 0
-    for row in range(row_top, row_stop):
-        word = (row - row_top) >> 6
-        bit = np.uint64(1) << np.uint64((row - row_top) & 63)
-        for position in range(starts[row], ends[row]):
-            bits[items[position] + word * kept] |= bit
-    count = 0
-    least = np.uint64(min_count)
-    if words == 1:
-        for left in range(kept - 1):
-            mine = bits[left]
-            for right in range(left + 1, kept):
-                count += _ones(mine & bits[right]) >= least
-        return count
-    pairs = space.pairs
-    for left in range(kept - 1):
-        size = kept - left - 1
-        for word in range(words):
-            mine = bits[left + word * kept]
-            for right in range(size):
-                pairs[right] += np.int64(_ones(mine & bits[word * kept + left + 1 + right]))
-        for right in range(size):
-            count += pairs[right] >= min_count
-            pairs[right] = 0
     return count
 
 

@@ -188,7 +188,7 @@ def item_work(offsets, items, item_count):
 
 @njit(nogil=True, cache=True)
 def copy_suffixes(first, stop, holders, work, offsets, items, classes, weights):
-    """Return (starts, Rows): for the items first..stop-1 in turn, the rows that hold them, cut to what follows.
+    """Return (starts, Rows): for each item first..stop-1 the rows that hold it, cut to what follows it.
 
     Row ``starts[item - first]..`` of the copy belongs to `item`. One pass over all rows replaces random
     access to them, item by item; ``rows.classes`` ascends within an item as it does in `classes`.

@@ -1,0 +1,141 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from cli.commands import RunCli, contents
+
+ROWS = [
+    {"question": "What sport?", "labels": "ball, person", "answer": "tennis"},
+    {"question": "What sport?", "labels": "ball", "answer": "tennis"},
+    {"question": "What color?", "labels": "", "answer": "red"},
+    {"question": "What color?", "labels": None, "answer": "red"},
+]
+SMALL = ("--min-count", 2, "--format", "json")
+
+
+def write_csv(path: Path) -> None:
+    pl.DataFrame(ROWS).write_csv(path)
+
+
+def write_jsonl(path: Path) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+
+
+def write_lists(path: Path) -> None:
+    lists: list[Any] = [["ball", "person"], ["ball"], [], None]
+    pl.DataFrame(ROWS).with_columns(labels=pl.Series(lists, dtype=pl.List(pl.String))).write_parquet(path)
+
+
+@pytest.mark.parametrize("write", [write_csv, write_jsonl, write_lists])
+def test_any_table_gives_the_same_rules(write: Any, run_cli: RunCli, tmp_path: Path) -> None:
+    write(tmp_path / "table")
+    ran = run_cli("mine", tmp_path / "table", "--words", "question", "--objects", "labels", *SMALL)
+    assert (ran.code, ran.json["rows"]) == (0, 4)
+    found = {
+        (*rule["antecedent_words"], "|", *rule["antecedent_objects"], rule["answer"]): rule["rule_count"]
+        for rule in ran.json["rules"]
+    }
+    assert found[("sport", "|", "tennis")] == found[("sport", "|", "ball", "tennis")] == 2
+    assert found[("|", "ball", "tennis")] == found[("color", "|", "red")] == 2
+    assert not any("person" in rule for rule in found)
+
+
+def test_words_alone_and_whole_number_answers(run_cli: RunCli, tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text('{"w": ["a", "b"], "class": 1}\n' * 3 + '{"w": ["c"], "class": 2}\n' * 2)
+    ran = run_cli("mine", path, "--words", "w", "--answer", "class", *SMALL)
+    assert {rule["answer"] for rule in ran.json["rules"]} == {"1", "2"}
+    assert ran.json["total"] == 4
+
+
+def test_separator_limit_and_show(run_cli: RunCli, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("tags;answer\n" + "a|b;x\n" * 5 + "c;y\n" * 5)
+    tokens = ("mine", path, "--objects", "tags", "--separator", "|", *SMALL)
+    assert run_cli(*tokens).json["total"] == 4
+    assert run_cli(*tokens, "--limit", 5).json["total"] == 3
+    shown = run_cli(*tokens, "--show", 1).json
+    assert (shown["total"], len(shown["rules"])) == (4, 1)
+
+
+def test_out_holds_rules_that_other_commands_read(run_cli: RunCli, tmp_path: Path) -> None:
+    write_lists(tmp_path / "t.parquet")
+    out = tmp_path / "out"
+    tokens = ("mine", tmp_path / "t.parquet", "--words", "question", "--objects", "labels")
+    dry = run_cli(*tokens, "--min-count", 2, "--out", out, "--dry-run")
+    assert (dry.code, out.exists()) == (0, False)
+    ran = run_cli(*tokens, "--min-count", 2, "--out", out)
+    assert (ran.code, set(contents(out))) == (0, {"rules.parquet", "manifest.json"})
+    assert f"written: {out}" in ran.err
+    assert run_cli("rules", out).out == ran.out
+    assert run_cli("inspect", out).code == 0
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert (manifest["command"], manifest["counts"]["rows"]) == ("mine", 4)
+
+
+def test_the_rules_bytes_do_not_depend_on_the_order_of_rows(run_cli: RunCli, tmp_path: Path) -> None:
+    for name, rows in (("a", ROWS), ("b", ROWS[::-1])):
+        folder = tmp_path / name
+        folder.mkdir()
+        pl.DataFrame(rows).write_csv(folder / "t.csv")
+        tokens = ("--words", "question", "--objects", "labels", "--min-count", 2, "--out", folder / "out")
+        assert run_cli("mine", folder / "t.csv", *tokens).code == 0
+    first, second = (tmp_path / name / "out" / "rules.parquet" for name in "ab")
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_rows_without_an_answer_are_an_error_or_skipped(run_cli: RunCli, tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("w,answer\n" + "a,x\n" * 3 + "b,\n")
+    ran = run_cli("mine", path, "--words", "w", "--min-count", 2)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"error: {path}: got 1 of 4 rows without text in 'answer'" in ran.err
+    out = tmp_path / "out"
+    ran = run_cli("mine", path, "--words", "w", "--min-count", 2, "--on-bad-row", "skip", "--out", out)
+    assert ran.code == 3
+    assert "warning: 1 rows without an answer were skipped" in ran.err
+    assert json.loads((out / "manifest.json").read_text())["dropped"] == {"rows without an answer": 1}
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("a,answer\n1,2\n", ["'a', 'answer'", "'w' too", "--words"]),
+        ("w,answer\n1\n1,2,3\n", ["line 2: got 1 values", "line 3: got 3 values"]),
+        ("w,answer\n", ["0 of 0 rows"]),
+        ('{"w": "a", "answer": "x"}\n{broken\n{"w": "b"}', ["line 2"]),
+        ('{"w": "a", "answer": "x"}\n[1]', ["line 2"]),
+        ('{"w": "a", "answer": "x"}\n{"w": 1, "answer": "x"}', ["several types"]),
+        ('{"w": 1, "answer": "x"}\n' * 2, ["Int64 in the column 'w'", "lists of text"]),
+        ('{"w": "a", "answer": 1.5}\n' * 2, ["Float64 in the column 'answer'"]),
+        ('{"w": "a", "answer": ["x"]}\n' * 2, ["List(String) in the column 'answer'"]),
+        (b"PAR1 and no more", ["damaged Parquet"]),
+        (b"\xff\xfew", ["UTF-16"]),
+        (b"", ["empty file"]),
+    ],
+    ids=lambda value: repr(value)[:30],
+)
+def test_bad_tables_are_told(content: str | bytes, told: list[str], run_cli: RunCli, tmp_path: Path) -> None:
+    path = tmp_path / "table"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    ran = run_cli("mine", path, "--words", "w", "--min-count", 1)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"error: {path}: got ")
+    assert all(part in ran.err for part in told), ran.err
+
+
+@pytest.mark.parametrize("option", [("--min-count", 0), ("--max-antecedent", 9), ("--min-confidence", 2)])
+def test_options_without_meaning_are_told(option: tuple[str, int], run_cli: RunCli, tmp_path: Path) -> None:
+    write_csv(tmp_path / "t.csv")
+    ran = run_cli("mine", tmp_path / "t.csv", "--words", "question", *option)
+    assert (ran.code, ran.out) == (2, "")
+    assert option[0][2:].replace("-", "_") in ran.err
+
+
+def test_too_many_antecedents_are_an_error_never_a_cut(run_cli: RunCli, tmp_path: Path) -> None:
+    write_csv(tmp_path / "t.csv")
+    ran = run_cli("mine", tmp_path / "t.csv", "--words", "question", "--min-count", 1, "--max-rules", 2)
+    assert (ran.code, ran.out) == (2, "")
+    assert "max_rules: got more than 2 antecedents" in ran.err
