@@ -70,13 +70,13 @@ def test_what_is_wrong_is_counted_by_reason_with_examples(run_cli: RunCli, tmp_p
 @pytest.mark.parametrize(
     ("name", "content", "kind", "told"),
     [
-        ("cut.json", b'{"questions": [{"question_id": 1', "not known", "ends in the middle"),
+        ("cut.json", b'{"questions": [{"question_id": 1', "not known", "JSON that ends at byte 32"),
         ("cut.json.gz", gzip.compress(b"{}" * 500)[:-9], "not known", "gzip file that ends too early"),
         ("empty.json", b"", "not known", "an empty file"),
         ("model.pkl", b"\x80\x04abc", "not known", "a Python pickle"),
         ("list.json", b"[]", "an empty JSON list", "no command reads this format"),
         ("other.json", b'{"a": 1}', "a JSON object with the keys 'a'", "no command reads this format"),
-        ("all_bad.json", b'{"questions": [{"question_id": 1}]}', "VQA questions JSON", "1 bad of 1 questions"),
+        ("all_bad.json", b'{"questions": [{"question_id": 1}]}', "VQA questions JSON", "1 bad of 1"),
         ("p.csv", b"question_id,answer\n1,a\n1,b\n2,c\n", "predictions CSV", "got '1' 2 times"),
     ],
 )  # fmt: skip
