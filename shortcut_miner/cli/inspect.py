@@ -110,6 +110,8 @@ def _with_rows(finding: Finding, kind: "FileKind", path: Path, most: int) -> Fin
         if kind.kind.startswith(_FOR_MINE):
             hint = "shortcut-miner mine can read it, given the names of its columns"
             return dataclasses.replace(finding, notes=(*finding.notes, hint))
+        if kind.is_known:
+            return finding
         return dataclasses.replace(finding, problems=("no command reads this format",))
     try:
         reading = reader(path, on_bad_row="error")
@@ -133,23 +135,20 @@ def _shortened(lines: list[str], most: int) -> tuple[list[str], list[str]]:
 
 
 def _readers() -> dict[str, Callable[..., "Reading"]]:
+    """Return the reader of each format; other commands have readers of their own for some formats."""
     from shortcut_miner.sources import kinds
     from shortcut_miner.sources.detections import read_labels
     from shortcut_miner.sources.predictions import read_predictions
+    from shortcut_miner.sources.soft_labels import read_soft_labels
     from shortcut_miner.sources.vqa import read_vqa_annotations, read_vqa_questions
 
-    predictions = (
-        kinds.RESULTS,
-        kinds.PREDICTIONS_JSONL,
-        kinds.PREDICTIONS_CSV,
-        kinds.PREDICTIONS_PARQUET,
-    )
     labels = (kinds.IMAGE_LABELS, kinds.COCO_INSTANCES, kinds.LABELS_PARQUET)
     return {
         kinds.QUESTIONS: read_vqa_questions,
         kinds.ANNOTATIONS: read_vqa_annotations,
         **dict.fromkeys(labels, read_labels),
-        **dict.fromkeys(predictions, read_predictions),
+        **dict.fromkeys(kinds.PREDICTION_KINDS, read_predictions),
+        **dict.fromkeys(kinds.SOFT_LABEL_KINDS, read_soft_labels),
     }
 
 

@@ -52,6 +52,7 @@ def score(
     /,
     *,
     predictions: Annotated[list[str], Parameter(group=INPUTS, consume_multiple=True, negative=())],
+    soft_labels: Annotated[Path | None, Parameter(group=INPUTS)] = None,
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     out: Out = None,
@@ -66,7 +67,10 @@ def score(
     folder : Path
         What vqa-ce build wrote.
     predictions : list of str
-        NAME=FILE for each model: VQA results JSON, JSONL, CSV or Parquet with question_id and answer.
+        NAME=FILE for each model: VQA results JSON, JSONL, CSV or Parquet with question_id and answer,
+        lmms-eval samples or VLMEvalKit results.
+    soft_labels : Path, optional
+        {answer: weight} of each question (LXMERT, OK-VQA), to score by weight instead of annotators' answers.
     config : Path, optional
         TOML file with options of this group, such as resamples = 100. Options given here win over it.
     out : Path, optional
@@ -89,7 +93,7 @@ def score(
     with progress(shown) as on_stage:
         if on_stage is not None:
             on_stage("score")
-        report = score_folder(folder, files, method, None if dry_run else out)
+        report = score_folder(folder, files, method, None if dry_run else out, soft_labels=soft_labels)
     for text in report.notes:
         note(shown, f"note: {text}")
     if shown.format == "json":

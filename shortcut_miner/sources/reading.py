@@ -72,7 +72,7 @@ def check_on_bad_row(on_bad_row: str) -> None:
 
 
 def settle(
-    source: Source,
+    source: Source | str,
     what: str,
     problems: Sequence[Problem],
     total: int,
@@ -83,6 +83,8 @@ def settle(
 
     Parameters
     ----------
+    source : Source or str
+        The file, or the name of several.
     what : str
         What the records are, such as "questions".
     total : int
@@ -101,7 +103,8 @@ def settle(
         seen |= fresh
     if problems and (on_bad_row == "error" or len(seen) == total):
         advice = "Fix them" if len(seen) == total else "Fix them, or skip them with --on-bad-row skip"
-        title = f"{source.path}: got {len(seen):,} bad of {total:,} {what}, expected none. {advice}."
+        path = source if isinstance(source, str) else source.path
+        title = f"{path}: got {len(seen):,} bad of {total:,} {what}, expected none. {advice}."
         raise SourceError(problem_list(title, [_in_words(problem, label) for problem in ordered]))
     return dropped
 

@@ -15,8 +15,9 @@ from shortcut_miner.sources.predictions import read_predictions
 Write = Callable[[str, Any], Path]
 ROWS = [("42", "yes"), ("7", "NA"), ("007", ""), ("9", 'two\nlines, "quoted"\u2028;\ttab')]
 EXPECTED = (
-    "expected VQA results JSON ([{question_id, answer}]), or JSONL, CSV or Parquet with the columns "
-    "question_id, answer. Check that this is the right file."
+    "expected VQA results JSON ([{question_id, answer}]), GQA predictions JSON ([{questionId, prediction}]), "
+    "JSONL, CSV or Parquet with the columns question_id, answer, lmms-eval samples, or VLMEvalKit results "
+    "(index, prediction). Check that this is the right file."
 )
 
 

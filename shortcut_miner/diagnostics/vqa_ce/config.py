@@ -6,7 +6,7 @@ the article (Dancette et al., ICCV 2021). The room's README has the table of bot
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from shortcut_miner.errors import ConfigError
 
@@ -18,6 +18,7 @@ Vote = Literal["best", "weighted"]
 SupportRounding = Literal["floor-float32", "ceil"]
 AnswerTies = Literal["first", "lexicographic"]
 OnBadRow = Literal["error", "skip"]
+Scorer = Literal["vqa-official", "vqa-normalized", "exact", "soft-labels"]
 
 PRESETS: dict[str, dict[str, Any]] = {
     "code": {
@@ -199,8 +200,8 @@ class ScoreConfig:
 
     Attributes
     ----------
-    scorer : str
-        "vqa-official", "vqa-normalized" or "exact"; see :mod:`shortcut_miner.scoring`.
+    scorer : {"vqa-official", "vqa-normalized", "exact", "soft-labels"}, optional
+        How answers are scored; default vqa-official, or soft-labels with --soft-labels.
     baseline : str, optional
         Model that all others are compared with, question by question.
     min_count : int
@@ -211,7 +212,7 @@ class ScoreConfig:
         Of the bootstrap.
     """
 
-    scorer: Literal["vqa-official", "vqa-normalized", "exact"] = "vqa-official"
+    scorer: Scorer | None = None
     baseline: str | None = None
     min_count: int = 5
     resamples: int = 1000
@@ -219,7 +220,7 @@ class ScoreConfig:
 
     def __post_init__(self) -> None:
         """Check every value."""
-        if self.scorer not in ("vqa-official", "vqa-normalized", "exact"):
-            _reject("scorer", self.scorer, "one of vqa-official, vqa-normalized, exact")
+        if self.scorer is not None and self.scorer not in get_args(Scorer):
+            _reject("scorer", self.scorer, f"one of {', '.join(get_args(Scorer))}")
         _check_whole("min_count", self.min_count, 1)
         _check_whole("resamples", self.resamples, 0)

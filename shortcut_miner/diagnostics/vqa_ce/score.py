@@ -5,7 +5,7 @@ images; and per rule how often a model gives the rule's answer where the rule fi
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce import classifier
-from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
+from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, Scorer
 from shortcut_miner.diagnostics.vqa_ce.folder import (
     EncodedFolder,
     VqaCeFolder,
@@ -31,6 +31,7 @@ from shortcut_miner.score_tables import as_dict, as_latex, as_markdown
 from shortcut_miner.scoring import score_questions
 from shortcut_miner.sources.predictions import read_predictions
 from shortcut_miner.sources.reading import Reading
+from shortcut_miner.sources.soft_labels import read_soft_labels
 from shortcut_miner.storage import (
     MANIFEST,
     InputRecord,
@@ -76,7 +77,12 @@ class ScoreReport:
 
 
 def score(
-    path: Path, predictions: Mapping[str, Path], config: ScoreConfig, out: Path | None = None
+    path: Path,
+    predictions: Mapping[str, Path],
+    config: ScoreConfig,
+    out: Path | None = None,
+    *,
+    soft_labels: Path | None = None,
 ) -> ScoreReport:
     """Score models' predictions on the folder of a build.
 
@@ -90,18 +96,25 @@ def score(
         Options.
     out : Path, optional
         Folder for scores.parquet, exploited_shortcuts.parquet, scores.{json,md,tex} and manifest.json.
+    soft_labels : Path, optional
+        Weights of each question's answers, for the scorer "soft-labels" (see
+        :func:`shortcut_miner.sources.soft_labels.read_soft_labels`).
 
     Raises
     ------
     SourceError, SchemaError
         A file that can't be read; missing, repeated or unknown question ids.
     ConfigError
-        No predictions, or a name that stands for something else.
+        No predictions, a name that stands for something else, or soft labels with another scorer.
     """
     _check_names(predictions, config)
+    scorer = _scorer(config, soft_labels)
+    config = dataclasses.replace(config, scorer=scorer)
     folder = read_folder(path)
     readings = {name: read_predictions(file) for name, file in predictions.items()}
     answers = {name: reading.table for name, reading in readings.items()}
+    labels = None if soft_labels is None else read_soft_labels(soft_labels)
+    weights = None if labels is None else labels.table
     encoded = encode_folder(folder)
     everyone = answers | _classifier_answers(folder, encoded)
     questions = folder.questions.join(
@@ -110,7 +123,7 @@ def score(
     )  # fmt: skip
     groups = questions.select("question_id", "subset")
     scored = pl.concat(
-        score_questions(questions, table, scorer=config.scorer, model=name).join(
+        score_questions(questions, table, scorer=scorer, model=name, soft_labels=weights).join(
             groups, on="question_id", how="left", validate="1:1", maintain_order="left"
         )
         for name, table in everyone.items()
@@ -120,10 +133,10 @@ def score(
         scores=_in_order(summarise(scored, **options), list(everyone)),
         differences=compare(scored, baseline=config.baseline, **options) if config.baseline else None,
         exploited=exploited_shortcuts(folder, answers, config),
-        notes=tuple(f"{name}: {note}" for name, reading in readings.items() for note in reading.notes),
+        notes=_notes(readings, labels),
     )
     if out is not None:
-        _write(out, report, folder, readings, config)
+        _write(out, report, folder, readings, labels, config)
     return report
 
 
@@ -249,6 +262,24 @@ def _in_order(scores: pl.DataFrame, models: list[str]) -> pl.DataFrame:
     return numbered.sort("place", "rank").drop("row", "place", "rank")
 
 
+def _scorer(config: ScoreConfig, soft_labels: Path | None) -> Scorer:
+    """Return the scorer that was named, or else the one that fits the files."""
+    fitting: Scorer = "vqa-official" if soft_labels is None else "soft-labels"
+    scorer = config.scorer or fitting
+    if (scorer == "soft-labels") != (fitting == "soft-labels"):
+        got = "no soft labels" if soft_labels is None else "soft labels"
+        raise ConfigError(
+            f"scorer {scorer}: got {got}, expected soft labels for the scorer soft-labels and for no other. "
+            "Give --soft-labels FILE with --scorer soft-labels, or leave both out."
+        )
+    return scorer
+
+
+def _notes(readings: Mapping[str, Reading], labels: Reading | None) -> tuple[str, ...]:
+    named = [*readings.items(), *([] if labels is None else [("soft labels", labels)])]
+    return tuple(f"{name}: {note}" for name, reading in named for note in reading.notes)
+
+
 def _check_names(predictions: Mapping[str, Path], config: ScoreConfig) -> None:
     if not predictions:
         raise ConfigError("predictions: got none, expected at least one. Give --predictions NAME=FILE.")
@@ -263,19 +294,30 @@ def _check_names(predictions: Mapping[str, Path], config: ScoreConfig) -> None:
         raise ConfigError(f"baseline: got {config.baseline!r}, expected one of {known}. Name one of them.")
 
 
+def _input_record(role: str, reading: Reading, key: Sequence[str]) -> InputRecord:
+    return InputRecord(
+        role=role,
+        name=reading.file.name,
+        size=reading.file.size,
+        sha256=reading.file.sha256,
+        content_sha256=table_sha256(reading.table, key),
+    )
+
+
 def _write(
-    out: Path, report: ScoreReport, folder: VqaCeFolder, readings: Mapping[str, Reading], config: ScoreConfig
+    out: Path,
+    report: ScoreReport,
+    folder: VqaCeFolder,
+    readings: Mapping[str, Reading],
+    labels: Reading | None,
+    config: ScoreConfig,
 ) -> None:
     inputs = [
-        InputRecord(
-            role=f"predictions of {name}",
-            name=reading.file.name,
-            size=reading.file.size,
-            sha256=reading.file.sha256,
-            content_sha256=table_sha256(reading.table, "question_id"),
-        )
+        _input_record(f"predictions of {name}", reading, ["question_id"])
         for name, reading in readings.items()
     ]
+    if labels is not None:
+        inputs.append(_input_record("soft labels", labels, ["question_id", "answer"]))
     provenance = Provenance(
         command="vqa-ce score",
         config=dataclasses.asdict(config) | {"build": folder.manifest["config"]},
