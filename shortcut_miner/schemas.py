@@ -11,6 +11,7 @@ from shortcut_miner.errors import SchemaError
 
 SUBSETS = ("easy", "counterexamples", "hard")
 MODALITIES = ("words", "objects", "multimodal")
+VERDICTS = ("chance", "unstable", "prior", "redundant", "real")
 
 
 def _is_not_empty(column: str) -> pl.Expr:
@@ -55,6 +56,64 @@ class Labels(dy.Schema):
     score = dy.Float64(nullable=True)
 
 
+class GqaQuestions(Questions):
+    """GQA questions: the types of their programs, and the scene-graph objects that their texts name.
+
+    ``relevant_*`` list the object ids of one annotation map each (words of the question, the answer and the
+    full answer) as the file has them, comma-joined ids included; null where the file has no such map.
+    """
+
+    structural = dy.String(nullable=True)
+    semantic = dy.String(nullable=True)
+    relevant_question = dy.List(dy.String(nullable=False), nullable=True)
+    relevant_answer = dy.List(dy.String(nullable=False), nullable=True)
+    relevant_full_answer = dy.List(dy.String(nullable=False), nullable=True)
+
+
+class Images(dy.Schema):
+    """Images, with what a detector says about each.
+
+    ``region_count`` is null where the detector says nothing about the image, 0 where it found nothing.
+    """
+
+    image_id = dy.String(primary_key=True)
+    width = dy.Float64(nullable=True)
+    height = dy.Float64(nullable=True)
+    region_count = dy.UInt32(nullable=True)
+
+
+class Regions(dy.Schema):
+    """Boxes that a detector gave to images, in pixels, one row a region.
+
+    ``region_index`` is the row in the detector's own array. ``is_padding`` marks rows that fill that array
+    up: beyond the image's count, or with an all-zero box.
+    """
+
+    image_id = dy.String(primary_key=True)
+    region_index = dy.UInt32(primary_key=True)
+    is_padding = dy.Bool(nullable=False)
+    label = dy.String(nullable=True)
+    score = dy.Float64(nullable=True)
+    x1 = dy.Float32(nullable=False)
+    y1 = dy.Float32(nullable=False)
+    x2 = dy.Float32(nullable=False)
+    y2 = dy.Float32(nullable=False)
+    attributes = dy.List(dy.String(nullable=False), nullable=True)
+
+
+class SceneObjects(dy.Schema):
+    """Annotated objects of images, with boxes in pixels."""
+
+    image_id = dy.String(primary_key=True)
+    object_id = dy.String(primary_key=True)
+    name = dy.String(nullable=False)
+    x1 = dy.Float64(nullable=False)
+    y1 = dy.Float64(nullable=False)
+    x2 = dy.Float64(nullable=False)
+    y2 = dy.Float64(nullable=False)
+    attributes = dy.List(dy.String(nullable=False), nullable=False)
+
+
 class Rules(dy.Schema):
     """Class-association rules: antecedent (words + objects) -> answer, with their four counts."""
 
@@ -86,6 +145,43 @@ class Rules(dy.Schema):
         return pl.col("modality").is_in(MODALITIES)
 
 
+class MeasuredRules(Rules):
+    """Rules with their further measures; what is not known is null.
+
+    On validation rows the columns have the prefix ``val_``, with a holdout also ``holdout_`` (not required).
+    :mod:`shortcut_miner.mining.evidence` defines them.
+    """
+
+    confidence_low = dy.Float64(nullable=False)
+    confidence_high = dy.Float64(nullable=False)
+    leverage = dy.Float64(nullable=False)
+    certainty = dy.Float64(nullable=False)
+    log10_p_value = dy.Float64(nullable=False)
+    q_value_bh = dy.Float64(nullable=False)
+    q_value_by = dy.Float64(nullable=False)
+    improvement = dy.Float64(nullable=True)
+    improvement_log10_p = dy.Float64(nullable=True)
+    modality_gain = dy.Float64(nullable=True)
+    prior = dy.Float64(nullable=True)
+    val_transaction_count = dy.UInt64(nullable=False)
+    val_antecedent_count = dy.UInt64(nullable=False)
+    val_answer_count = dy.UInt64(nullable=False)
+    val_rule_count = dy.UInt64(nullable=False)
+    val_confidence = dy.Float64(nullable=True)
+    val_confidence_low = dy.Float64(nullable=True)
+    val_confidence_high = dy.Float64(nullable=True)
+    val_lift = dy.Float64(nullable=True)
+    val_leverage = dy.Float64(nullable=True)
+    val_certainty = dy.Float64(nullable=True)
+    val_log10_p_value = dy.Float64(nullable=True)
+    shrinkage = dy.Float64(nullable=True)
+    verdict = dy.String(nullable=True)
+
+    @dy.rule()
+    def verdict_is_known(cls) -> pl.Expr:
+        return pl.col("verdict").is_in(VERDICTS)
+
+
 class Split(dy.Schema):
     """Which subset each evaluated question fell into, and why."""
 
@@ -106,6 +202,42 @@ class Predictions(dy.Schema):
 
     question_id = dy.String(primary_key=True)
     answer = dy.String(nullable=False)
+
+
+class Augmentations(dy.Schema):
+    """Yes/no questions made from other questions, one row an augmentation."""
+
+    question_id = dy.String(primary_key=True)
+    augmentation = dy.String(primary_key=True)
+    image_id = dy.String(nullable=False)
+    question = dy.String(nullable=False)
+    answer = dy.String(nullable=False)
+    form = dy.String(nullable=False)
+    question_type = dy.String(nullable=False)
+    original_question = dy.String(nullable=False)
+    original_answer = dy.String(nullable=False)
+    substituted_answer = dy.String(nullable=False)
+    split = dy.String(nullable=False)
+
+    @dy.rule()
+    def answer_is_yes_or_no(cls) -> pl.Expr:
+        return pl.col("answer").is_in(["yes", "no"])
+
+
+class SkippedSources(dy.Schema):
+    """Questions that give no augmentation, and why; augmentation is null where no type's opening fits."""
+
+    question_id = dy.String(primary_key=True)
+    augmentation = dy.String(nullable=True)
+    reason = dy.String(nullable=False)
+
+
+class AugmentationPairs(dy.Schema):
+    """Which question is an augmentation of which; one original may have several."""
+
+    original_id = dy.String(nullable=False)
+    augmented_id = dy.String(nullable=False)
+    augmentation = dy.String(nullable=False)
 
 
 def validated(frame: pl.DataFrame, schema: type[dy.Schema], what: str) -> pl.DataFrame:

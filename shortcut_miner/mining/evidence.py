@@ -1,11 +1,11 @@
 """What the rows say about each rule: measures on training and held-out rows, and a verdict in one word.
 
-Ratios are Polars expressions over counts; tests and searches are in :mod:`shortcut_miner.mining.significance`,
-:mod:`~shortcut_miner.mining.family` and :mod:`~shortcut_miner.mining.subsets`.
+Ratios are Polars expressions over counts. What needs more is in :mod:`~shortcut_miner.mining.significance`,
+:mod:`~shortcut_miner.mining.family`, :mod:`~shortcut_miner.mining.subsets` and
+:mod:`~shortcut_miner.mining.row_sums`.
 """
 
 import dataclasses
-import hashlib
 import math
 from collections.abc import Collection
 from typing import Self
@@ -15,13 +15,15 @@ import numpy.typing as npt
 import polars as pl
 
 from shortcut_miner.encoding import Transactions
+from shortcut_miner.keyed_draws import id_keys
 from shortcut_miner.mining.family import SearchedFamily, searched_family
 from shortcut_miner.mining.matcher import MatchTotals, RuleIndex
 from shortcut_miner.mining.measures import with_further_measures, with_measures
 from shortcut_miner.mining.miner import Antecedents, MiningConfig
+from shortcut_miner.mining.row_sums import prior_confidence
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.significance import family_q, fisher_log10_p, holm_p
-from shortcut_miner.mining.subsets import best_subsets, prior_confidence
+from shortcut_miner.mining.subsets import best_subsets
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -122,7 +124,7 @@ def rule_measures(
         best proper subset, the empty one included, with the same answer, and improvement_log10_p, Fisher's
         test among that subset's rows; modality_gain, the confidence minus that of the best subset with words
         only or objects only (null for rules of one modality); prior (see
-        :func:`~shortcut_miner.mining.subsets.prior_confidence`). What is not known is null.
+        :func:`~shortcut_miner.mining.row_sums.prior_confidence`). What is not known is null.
         On validation and holdout rows the same counts, measures and p values, with the prefix ``val_`` or
         ``holdout_``; shrinkage, confidence minus val_confidence; holdout_p_holm, the p values after Holm.
         Last, verdict (see :func:`verdict`).
@@ -159,7 +161,7 @@ def _fisher(counts: Counts, threads: int | None) -> Floats:
 
 def _with_tests(counts: Counts, log10_p: Floats) -> pl.DataFrame:
     """Return counts with their measures and log10_p_value; null where the rule never fires."""
-    columns = {name: column.astype(np.uint64) for name, column in dataclasses.asdict(counts).items()}
+    columns = {name: getattr(counts, name).astype(np.uint64) for name in Counts.__slots__}
     fires = pl.col("antecedent_count") > 0
     return (
         pl.DataFrame(columns)
@@ -191,7 +193,11 @@ def _against_subsets(
     with np.errstate(invalid="ignore"):
         gain = confidence - best.rule_count / best.antecedent_count
         single = confidence - best.single_rule_count / best.single_antecedent_count
-    values = (np.where(has_subset, gain, np.nan), np.where(has_subset, log10_p, np.nan), np.where(is_mixed, single, np.nan))
+    values = (
+        np.where(has_subset, gain, np.nan),
+        np.where(has_subset, log10_p, np.nan),
+        np.where(is_mixed, single, np.nan),
+    )
     return {name: pl.Series(value).fill_nan(None) for name, value in zip(names, values, strict=True)}
 
 
@@ -220,7 +226,7 @@ def verdict(thresholds: VerdictConfig, columns: Collection[str]) -> pl.Expr:
     if "val_confidence" in columns:
         is_outside = (pl.col("val_confidence") < low) | (pl.col("val_confidence") > high)
         is_unstable = (pl.col("val_antecedent_count") >= thresholds.min_val_count) & is_outside
-    largest = math.log10(thresholds.max_improvement_p)
+    largest = math.log10(thresholds.max_improvement_p) if thresholds.max_improvement_p > 0 else -math.inf
     is_redundant = (pl.col("improvement") <= 0) | (pl.col("improvement_log10_p") >= largest)
     return (
         pl.when(is_chance).then(pl.lit("chance"))
@@ -237,7 +243,4 @@ def is_held_out(image_ids: pl.Series, seed: int) -> pl.Series:
     Each image goes to a half by a keyed hash of its id, so neither the order of rows nor the other images
     matter; the halves are about equal.
     """
-    images = image_ids.unique()
-    key = b"holdout %d" % seed
-    halves = [hashlib.blake2b(image.encode(), digest_size=1, key=key).digest()[0] & 1 for image in images]
-    return image_ids.replace_strict(images, pl.Series(halves, dtype=pl.UInt8), return_dtype=pl.UInt8).cast(pl.Boolean)
+    return pl.Series((id_keys(image_ids, seed, "holdout") & np.uint64(1)).astype(np.bool_))

@@ -5,7 +5,8 @@ depends on the margins alone, which Fisher's test takes as given, not on which p
 that were not reported (too few rows, too little confidence, or a simpler rule in their place) enter the
 corrections with p = 1. That can only raise the others' q values, and it leaves p values valid: they are still
 at most uniform under the hypothesis tested. So the Benjamini-Yekutieli q, which needs nothing but valid p
-values, holds for the rules that are reported, however they were chosen.
+values, holds for the rules that are reported, however they were chosen; Benjamini-Hochberg's needs tests that
+depend on each other positively too. Rows count as independent, which questions about one image are not quite.
 """
 
 import dataclasses
@@ -66,21 +67,26 @@ def searched_family(
     rows = np.flatnonzero(transactions.classes >= 0)
     weights = transactions.weights[rows]
     per_class = np.bincount(transactions.classes[rows], weights, 1)
-    everything = np.arange(transactions.vocabulary.item_count, dtype=np.int32)
-    offsets, items = mine_kernels.project_rows(transactions.offsets, transactions.items, rows, everything)
-    frequency = np.bincount(items, np.repeat(weights, np.diff(offsets)), len(everything)).astype(np.int64)
+    in_class = np.where(transactions.classes >= 0, transactions.weights, 0)
+    item_count = transactions.vocabulary.item_count
+    frequency = np.bincount(
+        transactions.items, np.repeat(in_class, np.diff(transactions.offsets)), item_count
+    ).astype(np.int64)
     frequent = np.flatnonzero(frequency >= min_count)
-    number = np.full(len(everything), -1, np.int32)
-    number[frequent[np.argsort(frequency[frequent], kind="stable")]] = np.arange(len(frequent), dtype=np.int32)
-    offsets, items = mine_kernels.project_rows(offsets, items, np.arange(len(rows)), number)
+    number = np.full(item_count, -1, np.int32)
+    rare_first = frequent[np.argsort(frequency[frequent], kind="stable")]
+    number[rare_first] = np.arange(len(frequent), dtype=np.int32)
+    offsets, items = mine_kernels.project_rows(transactions.offsets, transactions.items, rows, number)
     lengths = np.diff(offsets)
     sizes = range(1, max_antecedent + 1)
     is_exact = sum(_subsets_in_rows(lengths, np.ones_like(weights), k) for k in sizes) <= _MOST_MEETINGS
     if is_exact:
-        count = len(frequent) + _count_longer(offsets, items, weights, len(frequent), (min_count, max_antecedent), threads)
+        limits = (min_count, max_antecedent)
+        count = len(frequent) + _count_longer(offsets, items, weights, len(frequent), limits, threads)
     else:
         count = sum(
-            min(math.comb(len(frequent), k), _subsets_in_rows(lengths, weights, k) // min_count) for k in sizes
+            min(math.comb(len(frequent), k), _subsets_in_rows(lengths, weights, k) // min_count)
+            for k in sizes
         )
     return SearchedFamily(count, int((per_class >= min_count).sum()), is_exact)
 
@@ -115,7 +121,8 @@ def _count_longer(
         if not hasattr(local, "space"):
             local.space = _space(item_count, int(holders.max()), int(work.max()), limits[1])
         first, stop = edges[chunk], edges[chunk + 1]
-        return int(kernels.count_itemsets(first, stop, starts, occurrences, rows, limits, local.space).sum())
+        found = kernels.count_itemsets(first, stop, starts, occurrences, rows, limits, local.space)
+        return int(found.sum())
 
     with ThreadPoolExecutor(threads or thread_count()) as pool:
         return sum(pool.map(count, range(len(edges) - 1)))

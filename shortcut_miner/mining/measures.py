@@ -32,11 +32,11 @@ def with_measures(rules: pl.DataFrame) -> pl.DataFrame:
 def with_further_measures(table: pl.DataFrame) -> pl.DataFrame:
     """Return `table` with confidence_low, confidence_high, leverage and certainty after its four counts.
 
-    ``leverage`` is support minus what independence gives, antecedent_support x answer share (Piatetsky-Shapiro,
-    1991). ``certainty`` is the certainty factor of Shortliffe and Buchanan (1975) as arules has it: how far the
-    confidence goes from the answer's share towards 1, or towards 0 if it is below; in [-1, 1], 0 for
-    independence. mlxtend's ``certainty`` is the same for confidences above the answer's share. See
-    :func:`wilson_interval` for the other two.
+    ``leverage`` is support minus what independence gives, antecedent_support x answer share
+    (Piatetsky-Shapiro, 1991). ``certainty`` is the certainty factor of Shortliffe and Buchanan (1975) as
+    arules has it: how far the confidence goes from the answer's share towards 1, or towards 0 if it is
+    below; in [-1, 1], 0 for independence. mlxtend's ``certainty`` is the same for confidences above the
+    answer's share. See :func:`wilson_interval` for the other two.
 
     >>> counts = {"transaction_count": [10], "antecedent_count": [4], "answer_count": [5], "rule_count": [3]}
     >>> with_further_measures(pl.DataFrame(counts)).select("leverage", "certainty").row(0)

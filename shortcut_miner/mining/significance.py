@@ -46,9 +46,12 @@ def fisher_log10_p(
     """
     total = np.broadcast_to(np.asarray(transaction_count, np.int64), rule_count.shape)
     out = np.empty(len(rule_count))
+
+    def test(task: tuple[int, int]) -> None:
+        kernels.fisher_log10(*task, rule_count, antecedent_count, answer_count, total, out)
+
     with ThreadPoolExecutor(threads or thread_count()) as pool:
-        tasks = blocks(len(out), _TESTS_A_TASK)
-        list(pool.map(lambda task: kernels.fisher_log10(*task, rule_count, antecedent_count, answer_count, total, out), tasks))
+        list(pool.map(test, blocks(len(out), _TESTS_A_TASK)))
     return out
 
 

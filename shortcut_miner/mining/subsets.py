@@ -1,13 +1,13 @@
-"""Rules against what is simpler than they are: subsets of their antecedents, and a grouping of the rows.
+"""Rules against the subsets of their antecedents: what the items add to each other.
 
-A rule that one of its subsets explains is no shortcut of its own (Bayardo, Agrawal and Gunopulos, "Constraint-
-Based Rule Mining in Large, Dense Databases", 1999: *improvement*; Webb, "Discovering Significant Patterns",
-2007: *productive* rules). Subsets of a mined antecedent are mined too, so their row counts are known; the
-count of an answer that is not the subset's best one comes from a pass over that answer's rows only.
+A rule whose confidence one of its subsets reaches is no shortcut of its own (Bayardo, Agrawal and Gunopulos,
+"Constraint-Based Rule Mining in Large, Dense Databases", 1999: *improvement*; Webb, "Discovering Significant
+Patterns", 2007: *productive* rules). Every subset of a mined antecedent is mined too, so its row count is
+known; how often it goes with an answer that is not its best one is counted in that answer's rows only.
 """
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -15,17 +15,17 @@ import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.encoding import Transactions
-from shortcut_miner.mining.kernels_numba import mine as mine_kernels
 from shortcut_miner.mining.kernels_numba import subsets as kernels
-from shortcut_miner.mining.matcher import RuleIndex, index_rules
+from shortcut_miner.mining.matcher import index_rules
 from shortcut_miner.mining.miner import Antecedents
+from shortcut_miner.mining.row_sums import item_frequency, sum_where_fired
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.threads import blocks, thread_count
 
 Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int32]
 
-# A block of rules of k items has at most this many subsets in all: it bounds memory.
+# The rules of a block have at most this many subsets in all: it bounds memory.
 _SUBSETS_A_BLOCK = 1 << 25
 _PAIRS_A_TASK = 1 << 15
 _PADDING = np.iinfo(np.int32).max
@@ -33,16 +33,16 @@ _PADDING = np.iinfo(np.int32).max
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BestSubsets:
-    """Of each rule's subsets, with the rule's answer, the most confident one.
+    """The most confident of each rule's proper subsets, with the rule's answer.
 
     Of equally confident ones the one with most rows counts. Zeros mean that there is none.
 
     Attributes
     ----------
     antecedent_count, rule_count : int64[rules]
-        The best proper subset, the empty one included.
+        Of all proper subsets, the empty one included.
     single_antecedent_count, single_rule_count : int64[rules]
-        The best non-empty proper subset with words only or objects only.
+        Of those with words only or objects only, the empty one not included.
     """
 
     antecedent_count: Ints
@@ -51,21 +51,28 @@ class BestSubsets:
     single_rule_count: Ints
 
 
-class _Pairs(NamedTuple):
-    """Distinct (antecedent, answer) of one length: node in its level, answer, items in the miner's numbers."""
+class _Nodes(NamedTuple):
+    """All mined antecedents, numbered by length and then as mined; see kernels_numba.subsets."""
+
+    items: Numbers
+    child_starts: Ints
+    firsts: Ints
+
+
+class _Rung(NamedTuple):
+    """Distinct pairs (antecedent, answer) of one length.
+
+    ``nodes`` count from the first one of the length, ``paths`` hold the antecedents' items in the miner's
+    numbers, ``links`` their subsets among the pairs one rung below. The rules number ``rules`` are the pairs
+    at ``places``.
+    """
 
     nodes: Ints
-    answers: npt.NDArray[np.int32]
-    paths: npt.NDArray[np.int32]
-
-
-class _Ladder(NamedTuple):
-    """Rules of a block and all their subsets: pairs by length, links to the length below, the rules' places."""
-
-    pairs: list[_Pairs]
-    links: list[Ints]
-    rules: list[Ints]
-    places: list[Ints]
+    answers: Numbers
+    paths: Numbers
+    links: Ints
+    rules: Ints
+    places: Ints
 
 
 def best_subsets(
@@ -76,7 +83,7 @@ def best_subsets(
     Parameters
     ----------
     rules : RuleArrays
-        Rules whose antecedents are among the mined ones.
+        Rules whose antecedents were mined, with any answers.
     antecedents : Antecedents
         All that was mined from `transactions`.
     transactions : Transactions
@@ -86,230 +93,160 @@ def best_subsets(
     """
     if not antecedents.is_complete:
         return None
-    out = np.zeros((4, len(rules)), np.int64)
-    with ThreadPoolExecutor(threads or thread_count()) as pool:
+    threads = threads or thread_count()
+    best = BestSubsets(*np.zeros((4, len(rules)), np.int64))
+    with ThreadPoolExecutor(threads) as pool:
         for first, stop in blocks(len(rules), max(1, _SUBSETS_A_BLOCK >> rules.items.shape[1])):
-            _fill_block(rules.take(np.arange(first, stop)), antecedents, transactions, pool, out[:, first:stop])
-    return BestSubsets(*out)
+            block = np.arange(first, stop)
+            rungs = _rungs(rules.take(block), antecedents, len(transactions.vocabulary.answers), pool)
+            counts = _counts(rungs, antecedents, transactions, threads)
+            is_object = antecedents.item_names >= len(transactions.vocabulary.words)
+            _raise(rungs, counts, is_object, pool, block, best)
+    return best
 
 
-def prior_confidence(
-    rules: RuleArrays,
-    transactions: Transactions,
-    groups: npt.NDArray[np.int32],
-    *,
-    index: RuleIndex | None = None,
-    threads: int | None = None,
-) -> Floats:
-    """Return the confidence each rule would have if answers depended on a row's group alone.
-
-    That is the mean, over the rows where the rule fires and whose group is known, of the answer's share in
-    the row's group.
-
-    Parameters
-    ----------
-    rules : RuleArrays
-        In the vocabulary of `transactions`.
-    transactions : Transactions
-        The rows.
-    groups : int32[rows]
-        Group of each row, such as its question type; -1 = not known.
-    index : RuleIndex, optional
-        The same rules, indexed already.
-    threads : int, optional
-        Default: see :func:`shortcut_miner.mining.threads.thread_count`.
-
-    Returns
-    -------
-    float64[rules]
-        NaN where no row of a known group has the antecedent.
-    """
-    classes, weights = transactions.classes, transactions.weights.astype(np.float64)
-    group_count, class_count = int(groups.max(initial=-1)) + 1, len(transactions.vocabulary.answers)
-    is_known = (groups >= 0) & (classes >= 0)
-    cells = classes[is_known].astype(np.int64) * group_count + groups[is_known]
-    counts = np.bincount(cells, weights[is_known], class_count * group_count).reshape(class_count, group_count)
-    share = np.zeros((class_count + 1, group_count + 1))  # last column: no group; last line: rows with one
-    share[:-1, :-1] = counts / np.maximum(counts.sum(axis=0), 1)
-    share[-1, :-1] = 1
-    index = index or index_rules(rules, _frequency(transactions))
-    column = np.where(groups >= 0, groups, group_count).astype(np.int32)
-    weights = np.where(classes >= 0, weights, 0.0)
-    sums = _sum_where_fired(
-        index, transactions.offsets, transactions.items,
-        kernels.Summands(rules.answers, column, share, weights), threads,
-    )  # fmt: skip
-    rows = rules.antecedent_count.astype(np.float64)
-    if not is_known.all():
-        last = np.full(len(rules), class_count, np.int32)
-        rows = _sum_where_fired(
-            index, transactions.offsets, transactions.items,
-            kernels.Summands(last, column, share, weights), threads,
-        )  # fmt: skip
-    return np.divide(sums, rows, out=np.full(len(rules), np.nan), where=rows > 0)
-
-
-def _frequency(transactions: Transactions) -> Ints:
-    return np.bincount(transactions.items, minlength=transactions.vocabulary.item_count)
-
-
-def _sum_where_fired(
-    index: RuleIndex,
-    offsets: Ints,
-    items: npt.NDArray[np.int32],
-    summands: kernels.Summands,
-    threads: int | None,
-) -> Floats:
-    """Return, per rule, the sum of its summands over the rows where it fires."""
-    trie = index.trie
-    offsets, items = mine_kernels.project_rows(offsets, items, np.arange(len(offsets) - 1), index.numbers)
-    starts, rows, after = mine_kernels.deliver(offsets, items, index.item_count)
-    summands = summands._replace(line=summands.line[trie.rules])
-    sums = np.zeros(len(index))
-    for rule in range(trie.rule_starts[1]):  # without items: fires on every row
-        sums[rule] = summands.weights @ summands.table[summands.line[rule]][summands.column]
-    first, stop = int(trie.child_starts[0]), int(trie.child_starts[1])
-    _, work = mine_kernels.item_work(offsets, items, index.item_count)
-    work = np.cumsum(work[trie.items[first:stop]] + 1)
-    count = 8 * (threads or thread_count())
-    cuts = first + np.searchsorted(work, work[-1] * np.arange(1, count) / count) if len(work) else []
-    edges = np.unique([first, *cuts, stop])
-
-    def add(share: int) -> None:
-        kernels.add_where_fired(
-            edges[share], edges[share + 1], starts, rows, after, offsets, items, trie, index.depth, summands, sums
-        )
-
-    with ThreadPoolExecutor(threads or thread_count()) as pool:
-        list(pool.map(add, range(len(edges) - 1)))
-    by_rule = np.empty_like(sums)
-    by_rule[trie.rules] = sums
-    return by_rule
-
-
-def _fill_block(
-    rules: RuleArrays, antecedents: Antecedents, transactions: Transactions, pool: ThreadPoolExecutor, out: Ints
+def _raise(
+    rungs: Sequence[_Rung],
+    counts: Sequence[kernels.Best],
+    is_object: npt.NDArray[np.bool_],
+    pool: ThreadPoolExecutor,
+    block: Ints,
+    out: BestSubsets,
 ) -> None:
-    """Fill the four lines of BestSubsets for a block of rules."""
-    ladder = _ladder(rules, antecedents, len(transactions.vocabulary.answers), pool)
-    counts = _counts(ladder, antecedents, transactions)
-    first_object = len(transactions.vocabulary.words)
-    best = single = _nothing(len(transactions.vocabulary.answers))
-    is_single = np.zeros(len(best.rule_count), np.bool_)
-    for size in range(1, len(ladder.pairs)):
-        pairs, links = ladder.pairs[size], ladder.links[size]
-        below, best, single = (counts[size - 1], best, single), _nothing(len(links)), _nothing(len(links))
-
-        def raise_task(task: tuple[int, int], links=links, below=below, is_single=is_single, best=best, single=single) -> None:  # noqa: E501
-            kernels.raise_best(*task, links, *below, is_single, best, single)
-
-        list(pool.map(raise_task, blocks(len(links), _PAIRS_A_TASK)))
-        is_object = antecedents.item_names[pairs.paths] >= first_object
-        is_single = is_object.all(axis=1) | ~is_object.any(axis=1)
-        where, place = ladder.rules[size], ladder.places[size]
-        out[0, where], out[1, where] = best.antecedent_count[place], best.rule_count[place]
-        out[2, where], out[3, where] = single.antecedent_count[place], single.rule_count[place]
+    """Carry the best subsets from rung to rung, and write those of the rules in `block`."""
+    best = single = _nothing(len(counts[0].rule_count))
+    is_single = np.zeros(len(counts[0].rule_count), np.bool_)
+    for rung, counts_below in zip(rungs, counts[:-1], strict=True):
+        below = (counts_below, best, single, is_single)
+        best, single = _nothing(len(rung.links)), _nothing(len(rung.links))
+        _in_tasks(pool, kernels.raise_best, len(rung.links), rung.links, *below, best, single)
+        objects = is_object[rung.paths].sum(axis=1)
+        is_single = (objects == 0) | (objects == rung.paths.shape[1])
+        rules = block[rung.rules]
+        out.antecedent_count[rules] = best.antecedent_count[rung.places]
+        out.rule_count[rules] = best.rule_count[rung.places]
+        out.single_antecedent_count[rules] = single.antecedent_count[rung.places]
+        out.single_rule_count[rules] = single.rule_count[rung.places]
 
 
 def _nothing(count: int) -> kernels.Best:
     return kernels.Best(np.zeros(count, np.int64), np.zeros(count, np.int64))
 
 
-def _ladder(
+def _in_tasks(pool: ThreadPoolExecutor, kernel: Callable[..., None], count: int, *arguments: object) -> None:
+    list(pool.map(lambda task: kernel(*task, *arguments), blocks(count, _PAIRS_A_TASK)))
+
+
+def _rungs(
     rules: RuleArrays, antecedents: Antecedents, class_count: int, pool: ThreadPoolExecutor
-) -> _Ladder:
-    """Return the rules and all their subsets as distinct pairs, linked from each length to the one below."""
-    numbers = np.full(int(antecedents.item_names.max(initial=-1)) + 1, -1, np.int32)
+) -> list[_Rung]:
+    """Return the rules and all their subsets but the empty one, as distinct pairs by length."""
+    mined = _number_nodes(antecedents)
+    # The last entry is for the padding, -1: it sorts last.
+    most = int(max(antecedents.item_names.max(initial=-1), rules.items.max(initial=-1)))
+    numbers = np.full(most + 2, _PADDING, np.int32)
     numbers[antecedents.item_names] = np.arange(len(antecedents.item_names), dtype=np.int32)
-    paths = np.where(rules.items >= 0, numbers[rules.items], _PADDING)
-    paths.sort(axis=1)
+    paths = np.sort(numbers[rules.items], axis=1)
     lengths = (rules.items >= 0).sum(axis=1)
     width = rules.items.shape[1]
-    sizes = np.array([len(level.items) for level in antecedents.levels])
-    firsts = np.cumsum(sizes) - sizes
-    last_items = np.concatenate([level.items for level in antecedents.levels])
-    stops = [first + level.starts[1:] for first, level in zip([*firsts[1:], sizes.sum()], antecedents.levels, strict=True)]
-    child_starts = np.concatenate(([1], *stops))
-    ladder = _Ladder(*([np.empty(0, np.int64)] * (width + 1) for _ in range(4)))
-    above = _Pairs(np.empty(0, np.int64), np.empty(0, np.int32), np.empty((0, width), np.int32))
+    # Subsets of the rung above, with repeats.
+    nodes, answers, subset_paths = (
+        np.empty(0, np.int64),
+        np.empty(0, np.int32),
+        np.empty((0, width), np.int32),
+    )
+    rungs: list[_Rung] = []
     for size in range(width, 0, -1):
         own = np.flatnonzero(lengths == size)
-        own_paths = np.ascontiguousarray(paths[own, :size])
-        own_nodes = np.empty(len(own), np.int64)
-        _in_tasks(pool, kernels.find_nodes, len(own), own_paths, last_items, child_starts, own_nodes)
-        given = _Pairs(*(np.concatenate(both) for both in zip((own_nodes, rules.answers[own], own_paths), above, strict=True)))
-        members, number = kernels.distinct_pairs(given.nodes - firsts[size], given.answers, sizes[size], class_count)
-        pairs = _Pairs(*(column[members] for column in given))
-        ladder.pairs[size], ladder.rules[size], ladder.places[size] = pairs, own, number[: len(own)]
-        if size < width:
-            ladder.links[size + 1] = number[len(own) :].reshape(-1, size + 1)
-        if size > 1:
-            nodes_below = np.empty((len(members), size), np.int64)
-            _in_tasks(pool, kernels.link_subsets, len(members), pairs.paths, last_items, child_starts, nodes_below)
-            above = _subsets(pairs, nodes_below)
-        pairs.nodes[:] -= firsts[size]
-    ladder.links[1] = ladder.pairs[1].answers.astype(np.int64)[:, None]
-    return ladder
+        own_nodes, own_paths = np.empty(len(own), np.int64), np.ascontiguousarray(paths[own, :size])
+        _in_tasks(pool, kernels.find_nodes, len(own), own_paths, mined.items, mined.child_starts, own_nodes)
+        nodes = np.concatenate((own_nodes, nodes)) - mined.firsts[size]
+        if nodes.min(initial=0) < 0:
+            raise ValueError(
+                "rules: got an antecedent that was not mined, expected rules of these antecedents."
+            )
+        answers = np.concatenate((rules.answers[own], answers))
+        subset_paths = np.concatenate((own_paths, subset_paths))
+        node_count = int(mined.firsts[size + 1] - mined.firsts[size])
+        members, number = kernels.distinct_pairs(nodes, answers, node_count, class_count)
+        if rungs:
+            rungs[-1] = rungs[-1]._replace(links=number[len(own) :].reshape(-1, size + 1))
+        nodes, answers, subset_paths = nodes[members], answers[members], subset_paths[members]
+        links = answers.astype(np.int64)[:, None]  # of one item: the empty antecedent with each answer
+        rungs.append(_Rung(nodes, answers, subset_paths, links, own, number[: len(own)]))
+        nodes, answers, subset_paths = _subsets(rungs[-1], mined, pool)
+    return rungs[::-1]
 
 
-def _in_tasks(pool: ThreadPoolExecutor, kernel, count: int, *arrays) -> None:
-    list(pool.map(lambda task: kernel(*task, *arrays), blocks(count, _PAIRS_A_TASK)))
+def _number_nodes(antecedents: Antecedents) -> _Nodes:
+    levels = antecedents.levels
+    firsts = np.concatenate(([0], np.cumsum([len(level.items) for level in levels])))
+    ends = [first + level.starts[1:] for first, level in zip(firsts[1:], levels, strict=True)]
+    return _Nodes(
+        np.concatenate([level.items for level in levels]), np.concatenate((firsts[1:2], *ends)), firsts
+    )
 
 
-def _subsets(pairs: _Pairs, nodes: Ints) -> _Pairs:
-    """Return every subset one item smaller of every pair, by pair and missing item, with repeats."""
-    size = pairs.paths.shape[1]
-    paths = [np.delete(pairs.paths, missing, axis=1) for missing in range(size)]
-    return _Pairs(nodes.ravel(), np.repeat(pairs.answers, size), np.stack(paths, axis=1).reshape(-1, size - 1))
+def _subsets(rung: _Rung, mined: _Nodes, pool: ThreadPoolExecutor) -> tuple[Ints, Numbers, Numbers]:
+    """Return (nodes, answers, paths) of every subset one item smaller, by pair and missing item."""
+    count, size = rung.paths.shape
+    nodes = np.empty((count, size), np.int64)
+    _in_tasks(pool, kernels.link_subsets, count, rung.paths, mined.items, mined.child_starts, nodes)
+    paths = np.stack([np.delete(rung.paths, missing, axis=1) for missing in range(size)], axis=1)
+    return nodes.ravel(), np.repeat(rung.answers, size), paths.reshape(count * size, size - 1)
 
 
-def _counts(ladder: _Ladder, antecedents: Antecedents, transactions: Transactions) -> list[kernels.Best]:
-    """Return the counts of all pairs by length, from 0 on."""
+def _counts(
+    rungs: Sequence[_Rung], antecedents: Antecedents, transactions: Transactions, threads: int
+) -> list[kernels.Best]:
+    """Return the counts of all pairs by length, from 0 on: the empty antecedent with each answer."""
     known = transactions.classes >= 0
     answers = np.bincount(
         transactions.classes[known], transactions.weights[known], len(transactions.vocabulary.answers)
     ).astype(np.int64)
     counts = [kernels.Best(answers, np.full(len(answers), answers.sum()))]
-    unknown: list[Ints] = []
-    for level, pairs in zip(antecedents.levels[1:], ladder.pairs[1:], strict=False):
-        rule_count = level.rule_count[pairs.nodes]
-        unknown.append(np.flatnonzero(level.best_class[pairs.nodes] != pairs.answers))
-        counts.append(kernels.Best(rule_count, level.antecedent_count[pairs.nodes]))
-    found = _count_pairs(
-        [_Pairs(*(column[which] for column in pairs)) for pairs, which in zip(ladder.pairs[1:], unknown, strict=True)],
-        antecedents.item_names, transactions,
-    )  # fmt: skip
-    for count, which, rows in zip(counts[1:], unknown, found, strict=True):
-        count.rule_count[which] = rows
+    unknown = []
+    for rung, level in zip(rungs, antecedents.levels[1:], strict=False):
+        counts.append(kernels.Best(level.rule_count[rung.nodes], level.antecedent_count[rung.nodes]))
+        unknown.append(np.flatnonzero(level.best_class[rung.nodes] != rung.answers))
+    paths = [antecedents.item_names[rung.paths[which]] for rung, which in zip(rungs, unknown, strict=True)]
+    classes = [rung.answers[which] for rung, which in zip(rungs, unknown, strict=True)]
+    found = _count_together(paths, classes, transactions, threads)
+    for count, which, right in zip(counts[1:], unknown, found, strict=True):
+        count.rule_count[which] = right
     return counts
 
 
-def _count_pairs(
-    pairs: Sequence[_Pairs], item_names: npt.NDArray[np.int32], transactions: Transactions
+def _count_together(
+    paths: Sequence[Numbers], classes: Sequence[Numbers], transactions: Transactions, threads: int
 ) -> list[Ints]:
-    """Return in how many rows each antecedent and its answer are together.
+    """Return, by length, in how many rows an antecedent and an answer are together.
 
-    The answer becomes the rarest item of all, so that an antecedent is looked for in its answer's rows only.
+    The answer becomes an item, rarer than all others, so that the matcher looks for an antecedent among its
+    answer's rows only.
     """
     item_count, class_count = transactions.vocabulary.item_count, len(transactions.vocabulary.answers)
-    items = np.full((sum(len(part.nodes) for part in pairs), len(pairs) + 1), -1, np.int32)
-    first = 0
-    for size, part in enumerate(pairs, 1):
-        here = slice(first, first := first + len(part.nodes))
-        items[here, 0] = item_count + part.answers
-        items[here, 1 : size + 1] = item_names[part.paths]
-    frequency = np.append(_frequency(transactions), np.zeros(class_count + 1, np.int64))
-    nothing = np.zeros(len(items), np.int32)
-    index = index_rules(RuleArrays(items, nothing, nothing, nothing), frequency)
+    ends = np.cumsum([len(part) for part in classes])
+    items = np.full((sum(len(part) for part in classes), len(paths) + 1), -1, np.int32)
+    for part, answer, stop in zip(paths, classes, ends, strict=True):
+        items[stop - len(part) : stop, 0] = item_count + answer
+        items[stop - len(part) : stop, 1 : part.shape[1] + 1] = part
+    frequency = np.append(item_frequency(transactions), np.zeros(class_count + 1, np.int64))
+    zeros = np.zeros(len(items), np.int64)
+    index = index_rules(RuleArrays(items, zeros.astype(np.int32), zeros, zeros), frequency)
+    rows = _with_class_items(transactions)
+    line, column = zeros.astype(np.int32), np.zeros(len(rows), np.int32)
+    found = sum_where_fired(index, rows, np.ones((1, 1), np.int64), line, column, threads)
+    return np.split(found, ends[:-1])
+
+
+def _with_class_items(transactions: Transactions) -> Transactions:
+    """Return the rows with their class as a last item; the number after the last class stands for none."""
+    item_count, class_count = transactions.vocabulary.item_count, len(transactions.vocabulary.answers)
     offsets = transactions.offsets + np.arange(len(transactions) + 1)
-    rows = np.empty(offsets[-1], np.int32)
-    is_class = np.zeros(len(rows), np.bool_)
+    is_class = np.zeros(offsets[-1], np.bool_)
     is_class[offsets[1:] - 1] = True
-    rows[~is_class] = transactions.items
-    classes = transactions.classes
-    rows[is_class] = item_count + np.where(classes >= 0, classes, class_count)
-    ones = kernels.Summands(
-        nothing, np.zeros(len(transactions), np.int32), np.ones((1, 1)), transactions.weights.astype(np.float64)
-    )
-    found = _sum_where_fired(index, offsets, rows, ones, None).astype(np.int64)
-    return np.split(found, np.cumsum([len(part.nodes) for part in pairs])[:-1])
+    items = np.empty(offsets[-1], np.int32)
+    items[~is_class] = transactions.items
+    items[is_class] = item_count + np.where(transactions.classes >= 0, transactions.classes, class_count)
+    return dataclasses.replace(transactions, offsets=offsets, items=items)

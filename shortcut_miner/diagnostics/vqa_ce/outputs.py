@@ -9,14 +9,14 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeInputs
+from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts
 from shortcut_miner.encoding import with_item_lists
 from shortcut_miner.mining.matcher import match_pairs
 from shortcut_miner.mining.rules import rules_table
 from shortcut_miner.mining.threads import thread_count
-from shortcut_miner.schemas import SUBSETS, Rules, Split, validated
+from shortcut_miner.schemas import SUBSETS, VERDICTS, MeasuredRules, Rules, Split, validated
 from shortcut_miner.storage import (
     MANIFEST,
     RUN_RECORD,
@@ -55,9 +55,14 @@ def describe(
         "classifier_rules": len(found.kept),
         **subset_counts,
     }
-    dropped = dict(inputs.dropped) | {
-        f"training rows whose answer is not among the top {config.top_answers:,}": len(inputs.train) - rows
-    }
+    if found.family is not None:
+        counts["searched_antecedents"] = found.family.antecedent_count
+        counts["searched_answers"] = found.family.answer_count
+    held_out = 0 if found.holdout is None else len(found.holdout)
+    if held_out:
+        counts["holdout_rows"] = held_out
+    too_rare = f"training rows whose answer is not among the top {config.top_answers:,}"
+    dropped = dict(inputs.dropped) | {too_rare: len(inputs.train) - held_out - rows}
     if inputs.labels is not None:
         for split, table in (("training", inputs.train), ("validation", inputs.val)):
             known = table["image_id"].is_in(inputs.labels["image_id"].unique().implode())
@@ -95,7 +100,12 @@ def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.str_]]) -> 
     val_confidence = found.val_totals.rule_right[fired > 0] / fired[fired > 0]
     train_confidence = found.rules.rule_count / found.rules.antecedent_count
     rows = len(found.training)
+    verdicts = {} if found.measures is None else dict(found.measures["verdict"].value_counts().iter_rows())
     return {
+        "verdicts": {name: verdicts[name] for name in VERDICTS if name in verdicts},
+        "searched_family": None
+        if found.family is None
+        else dataclasses.asdict(found.family) | {"size": found.family.size},
         "min_count": found.min_count,
         "min_support": found.min_count / rows,
         "is_complete": found.is_complete,
@@ -163,6 +173,9 @@ def _tables(inputs: VqaCeInputs, found: Shortcuts) -> tuple[pl.DataFrame, pl.Dat
         pl.col("val_rule_count") / pl.col("val_antecedent_count")
     )
     rules = rules.with_columns(val_confidence=val_confidence)
+    schema: type[Rules] = Rules
+    if found.measures is not None:
+        rules, schema = rules.with_columns(found.measures.get_columns()), MeasuredRules
     split = pl.DataFrame(
         {
             "question_id": inputs.val["question_id"],
@@ -180,7 +193,7 @@ def _tables(inputs: VqaCeInputs, found: Shortcuts) -> tuple[pl.DataFrame, pl.Dat
             "rule_id": _rule_ids(found.predicted_by),
         }
     )
-    return validated(rules, Rules, "rules"), validated(split, Split, "split"), predictions
+    return validated(rules, schema, "rules"), validated(split, Split, "split"), predictions
 
 
 def _rule_ids(positions: np.ndarray[Any, np.dtype[np.int64]]) -> pl.Series:

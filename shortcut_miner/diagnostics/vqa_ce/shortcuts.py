@@ -20,10 +20,13 @@ from shortcut_miner.encoding import (
     encode_rows,
     encode_training,
     keep_top_answers,
+    numbers_of,
 )
 from shortcut_miner.errors import SourceError
+from shortcut_miner.mining.evidence import Counts, VerdictConfig, is_held_out, rule_measures
+from shortcut_miner.mining.family import SearchedFamily
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
-from shortcut_miner.mining.matcher import Accepted, MatchTotals, index_rules, match_totals
+from shortcut_miner.mining.matcher import Accepted, MatchTotals, RuleIndex, index_rules, match_totals
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays, rule_order
 from shortcut_miner.timing import StageCost, timed
@@ -40,6 +43,8 @@ class Shortcuts:
     ----------
     training, validation : Transactions
         Encoded rows; training rows have one of the top answers.
+    holdout : Transactions or None
+        In holdout mode, the training rows that are not mined; `training` then has the others.
     rules : RuleArrays
         The surviving rules in rule order; positions are rule ids.
     dropped_rules : RuleArrays
@@ -61,10 +66,15 @@ class Shortcuts:
         Antecedents mined, and rules confident enough before the superset filter.
     is_complete : bool
         False if ``max_rules`` cut the search.
+    measures : pl.DataFrame or None
+        One row a rule, see :func:`shortcut_miner.mining.evidence.rule_measures`; None if not wanted.
+    family : SearchedFamily or None
+        What the q values among `measures` correct for.
     """
 
     training: Transactions
     validation: Transactions
+    holdout: Transactions | None
     rules: RuleArrays
     dropped_rules: RuleArrays
     train_totals: MatchTotals
@@ -77,6 +87,8 @@ class Shortcuts:
     antecedent_count: int
     confident_count: int
     is_complete: bool
+    measures: pl.DataFrame | None
+    family: SearchedFamily | None
 
 
 def least_count(config: VqaCeConfig, rows: int) -> int:
@@ -103,6 +115,7 @@ def find_shortcuts(
     labels: pl.DataFrame | None,
     config: VqaCeConfig,
     *,
+    measure: bool = True,
     threads: int | None = None,
     costs: list[StageCost] | None = None,
     on_stage: OnStage | None = None,
@@ -117,6 +130,8 @@ def find_shortcuts(
         schemas.Labels of both; None only with ``config.items = "words"``.
     config : VqaCeConfig
         Options.
+    measure : bool
+        Whether to compute the rules' further measures and verdicts.
     threads : int, optional
         Default: all processors, or ``NUMBA_NUM_THREADS``.
     costs : list of StageCost, optional
@@ -131,14 +146,10 @@ def find_shortcuts(
     """
     costs = [] if costs is None else costs
     with timed(costs, "encode", on_stage):
-        training = _encode_training(train, labels, config)
-        validation = encode_rows(
-            val,
-            labels,
-            training.vocabulary,
-            tokenizer=config.tokenizer,
-            score_threshold=config.score_threshold,
-        )
+        mined, held_out = _halves(train, config)
+        training, types = _encode_training(mined, labels, config)
+        validation = _encode_others(val, labels, training, config)
+        holdout = None if held_out is None else _encode_others(held_out, labels, training, config)
         accepted = Accepted(*accepted_classes(val, training.vocabulary))
     with timed(costs, "mine", on_stage):
         min_count = least_count(config, len(training))
@@ -160,9 +171,25 @@ def find_shortcuts(
     with timed(costs, "classify", on_stage):
         kept = classifier.kept_rules(train_totals)
         predicted, predicted_by = classifier.predict(rules, kept, validation, config.vote or "best")
+    measures, family = None, None
+    if measure:
+        with timed(costs, "measure", on_stage):
+            measures, family = rule_measures(
+                rules,
+                antecedents,
+                training,
+                mining,
+                groups=types,
+                validation=Counts.matched(rules, validation, val_totals),
+                holdout=None if holdout is None else _counts(rules, index, holdout, threads),
+                thresholds=_thresholds(config),
+                index=index,
+                threads=threads,
+            )
     return Shortcuts(
         training=training,
         validation=validation,
+        holdout=holdout,
         rules=rules,
         dropped_rules=dropped_rules,
         train_totals=train_totals,
@@ -175,6 +202,8 @@ def find_shortcuts(
         antecedent_count=antecedents.count,
         confident_count=len(confident),
         is_complete=antecedents.is_complete,
+        measures=measures,
+        family=family,
     )
 
 
@@ -185,19 +214,56 @@ def subsets(totals: MatchTotals) -> pl.Series:
     return pl.select(subset=subset.otherwise(pl.lit("counterexamples"))).to_series()
 
 
-def _encode_training(train: pl.DataFrame, labels: pl.DataFrame | None, config: VqaCeConfig) -> Transactions:
+def _halves(train: pl.DataFrame, config: VqaCeConfig) -> tuple[pl.DataFrame, pl.DataFrame | None]:
+    """Return the questions to mine, and those that a holdout keeps for testing."""
+    if not config.holdout:
+        return train, None
+    held_out = is_held_out(train["image_id"], config.seed)
+    return train.filter(~held_out), train.filter(held_out)
+
+
+def _encode_training(
+    train: pl.DataFrame, labels: pl.DataFrame | None, config: VqaCeConfig
+) -> tuple[Transactions, npt.NDArray[np.int32]]:
+    """Return the rows with one of the top answers, and each one's question type as a number (-1: unknown)."""
     kept = keep_top_answers(train, config.top_answers, config.answer_ties)
     if kept.is_empty():
         raise SourceError(
             f"training questions: got {len(train):,} rows, none with an answer, expected some to mine from. "
             "Check the training files."
         )
-    return encode_training(
+    training = encode_training(
         kept,
         labels,
         items=config.items or "both",
         tokenizer=config.tokenizer,
         score_threshold=config.score_threshold,
+    )
+    if "question_type" not in kept.columns:
+        return training, np.full(len(kept), -1, np.int32)
+    types = kept["question_type"]
+    return training, numbers_of(types, types.drop_nulls().unique().sort())
+
+
+def _encode_others(
+    rows: pl.DataFrame, labels: pl.DataFrame | None, training: Transactions, config: VqaCeConfig
+) -> Transactions:
+    return encode_rows(
+        rows,
+        labels,
+        training.vocabulary,
+        tokenizer=config.tokenizer,
+        score_threshold=config.score_threshold,
+    )
+
+
+def _counts(rules: RuleArrays, index: RuleIndex, rows: Transactions, threads: int | None) -> Counts:
+    return Counts.matched(rules, rows, match_totals(index, rows, None, threads))
+
+
+def _thresholds(config: VqaCeConfig) -> VerdictConfig:
+    return VerdictConfig(
+        max_q=config.max_q, max_improvement_p=config.max_improvement_p, min_val_count=config.min_val_count
     )
 
 

@@ -60,7 +60,7 @@ def sweep(
         on_stage("read")
     inputs = read_inputs(files, lowest, limit)
     found = find_shortcuts(
-        inputs.train, inputs.val, inputs.labels, lowest, threads=threads, on_stage=on_stage
+        inputs.train, inputs.val, inputs.labels, lowest, measure=False, threads=threads, on_stage=on_stage
     )
     if not found.is_complete:
         raise ConfigError(

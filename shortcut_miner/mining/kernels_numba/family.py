@@ -58,7 +58,8 @@ def count_itemsets(first, stop, starts, occurrences, rows, limits, space):
     found = np.zeros(limits[1] + 1, np.int64)
     kept, cursor = space.kept, space.cursor
     for item in range(first, stop):
-        depth = _expand(0, starts[item], starts[item + 1], item + 1, len(starts) - 1, occurrences, rows, limits, space, found)
+        low, high = starts[item], starts[item + 1]
+        depth = _expand(0, low, high, item + 1, len(starts) - 1, occurrences, rows, limits, space, found)
         while depth > 0:
             k = cursor[depth]
             if k + 1 >= kept[depth]:  # the last candidate has none after it
@@ -66,7 +67,9 @@ def count_itemsets(first, stop, starts, occurrences, rows, limits, space):
                 continue
             cursor[depth] = k + 1
             low, high = space.starts[depth, k], space.starts[depth, k + 1]
-            depth += _expand(depth, low, high, k + 1, kept[depth], space.occurrences, space.rows, limits, space, found)
+            depth += _expand(
+                depth, low, high, k + 1, kept[depth], space.occurrences, space.rows, limits, space, found
+            )
     return found
 
 
@@ -74,8 +77,8 @@ def count_itemsets(first, stop, starts, occurrences, rows, limits, space):
 def _expand(above, low, high, first, stop, occurrences, rows, limits, space, found):
     """Count the itemsets one or two items longer than the one that occurs at low..high.
 
-    It has ``above + 1`` items; the items after it in its rows are among first..stop-1. Returns 1 if the search
-    must go on below it, else 0.
+    It has ``above + 1`` items; the items after it in its rows are among first..stop-1. Returns 1 if the
+    search must go on below it, else 0.
     """
     min_count, max_length = limits
     length = above + 1
@@ -98,7 +101,7 @@ def _expand(above, low, high, first, stop, occurrences, rows, limits, space, fou
 
 @njit(nogil=True, cache=True)
 def _count_candidates(low, high, first, stop, occurrences, rows, min_count, space):
-    """Number the items first..stop-1 that reach `min_count` after low..high, in ``name``; return how many."""
+    """Give the items of first..stop-1 that reach `min_count` after low..high a ``name``; return how many."""
     items, ends, weights = rows.items, rows.ends, rows.weights
     occurrence_rows, after = occurrences.rows, occurrences.after
     total, candidates, name = space.total, space.candidates, space.name

@@ -45,10 +45,9 @@ def log_point(both, row, column, total):
         + _cell(column - both, total - row, column, total)
         + _cell(total - row - column + both, total - row, total - column, total)
     )
-    margins = (
-        _stirling_rest(row) + _stirling_rest(total - row) + _stirling_rest(column) + _stirling_rest(total - column)
-    )
-    return margins - _stirling_rest(total) - cells
+    rows = _stirling_rest(row) + _stirling_rest(total - row)
+    columns = _stirling_rest(column) + _stirling_rest(total - column)
+    return rows + columns - _stirling_rest(total) - cells
 
 
 @njit(nogil=True, cache=True)

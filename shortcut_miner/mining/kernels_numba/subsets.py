@@ -1,45 +1,15 @@
-"""Rules against the subsets of their antecedents, and sums over the rows where rules fire.
+"""Rules against the subsets of their antecedents.
 
 A *pair* is an antecedent with an answer, ``(node, answer)``. Nodes number the mined antecedents by length
 and then as the miner sorts them: 0 is the empty antecedent, the children of node v are
-``child_starts[v]..``, and ``items[v]`` is v's last item. The best subset of a pair is the best of its subsets one item
-smaller and of *their* best subsets, so going up length by length no subset is looked at twice.
+``child_starts[v]..``, and ``items[v]`` is v's last item. The best subset of a pair is the best of its subsets
+one item smaller and of *their* best subsets, so going up length by length no subset is looked at twice.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-
-
-class Hits(NamedTuple):
-    """Hits sorted by trie node: the node, the row, and the position after its last matched item."""
-
-    nodes: np.ndarray
-    rows: np.ndarray
-    after: np.ndarray
-
-
-class Local(NamedTuple):
-    """The rows of one first item, copied side by side: items that its rules use, and what the summands need.
-
-    All that is below the first item works on these few contiguous rows and stays in cache.
-    """
-
-    items: np.ndarray
-    starts: np.ndarray
-    column: np.ndarray
-    weights: np.ndarray
-    is_used: np.ndarray
-
-
-class Summands(NamedTuple):
-    """What a rule adds for a row: ``weights[row] * table[line[rule], column[row]]``."""
-
-    line: np.ndarray
-    column: np.ndarray
-    table: np.ndarray
-    weights: np.ndarray
 
 
 class Best(NamedTuple):
@@ -49,6 +19,7 @@ class Best(NamedTuple):
     antecedent_count: np.ndarray
 
 
+# As in filter.py, not called there: numba's cache on disk does not see a callee change in another file.
 @njit(nogil=True, cache=True)
 def _find_child(items, low, high, item):
     """Return the position of `item` in the ascending run ``items[low:high]``, or -1."""
@@ -110,14 +81,14 @@ def distinct_pairs(nodes, answers, node_count, class_count):
     members = np.empty(len(nodes), np.int64)
     number = np.empty(len(nodes), np.int64)
     size = 0
-    for k in order:
-        answer = answers[k]
-        if marked_by[answer] != nodes[k]:
-            marked_by[answer] = nodes[k]
+    for member in order:
+        answer = answers[member]
+        if marked_by[answer] != nodes[member]:
+            marked_by[answer] = nodes[member]
             number_of[answer] = size
-            members[size] = k
+            members[size] = member
             size += 1
-        number[k] = number_of[answer]
+        number[member] = number_of[answer]
     return members[:size].copy(), number
 
 
@@ -128,7 +99,8 @@ def _take_better(best, k, rule_count, antecedent_count):
         return
     mine = rule_count * best.antecedent_count[k]
     other = best.rule_count[k] * antecedent_count
-    if best.antecedent_count[k] == 0 or mine > other or (mine == other and antecedent_count > best.antecedent_count[k]):
+    is_commoner = antecedent_count > best.antecedent_count[k]
+    if best.antecedent_count[k] == 0 or mine > other or (mine == other and is_commoner):
         best.rule_count[k] = rule_count
         best.antecedent_count[k] = antecedent_count
 
@@ -159,151 +131,3 @@ def raise_best(first, stop, links, counts, below, below_single, is_single, best,
             if is_single[subset]:
                 _take_better(single, k, right, rows)
             _take_better(single, k, below_single.rule_count[subset], below_single.antecedent_count[subset])
-
-
-@njit(nogil=True, cache=True)
-def add_where_fired(first, stop, starts, occurrence_rows, after, offsets, items, trie, depth, summands, sums):
-    """Add each rule's summands over the rows where it fires to ``sums``, in row order.
-
-    `starts`, `occurrence_rows`, `after` deliver each item's rows (see ``mine.deliver``); `trie` and its first
-    nodes first..stop-1 are as in ``match.py``, and rules go by their place in ``trie.rules``. Every rule is met
-    below one first node only, so that its sum is the same whatever the cut.
-    """
-    local, hits, found, child_of, fill = _space(first, stop, starts, occurrence_rows, after, offsets, trie, depth)
-    child_starts, nodes = trie.child_starts, hits.nodes
-    level_next, level_stop = np.zeros(depth + 2, np.int64), np.zeros(depth + 2, np.int64)
-    for node in range(first, stop):
-        low, high = starts[trie.items[node]], starts[trie.items[node] + 1]
-        _copy_rows(node, low, high, occurrence_rows, after, offsets, items, trie, summands, local)
-        for row in range(high - low):
-            nodes[row] = node
-            hits.rows[row] = row
-            hits.after[row] = local.starts[row]
-        _add(high - low, 0, nodes, hits.rows, trie, local, summands, sums)
-        level = 0
-        level_next[0], level_stop[0] = 0, high - low
-        while level >= 0:
-            run, stop_here = level_next[level], level_stop[level]
-            if run == stop_here:
-                level -= 1
-                continue
-            end = run
-            while end < stop_here and nodes[end] == nodes[run]:
-                end += 1
-            level_next[level] = end
-            child, stop_child = child_starts[nodes[run]], child_starts[nodes[run] + 1]
-            if child == stop_child:
-                continue
-            size = _find_hits(child, stop_child, run, end, trie.items, local, hits, found, child_of)
-            _add(size, child, found.nodes, found.rows, trie, local, summands, sums)
-            if child_starts[stop_child] > child_starts[child]:  # some child has children
-                _sort_hits(size, child, stop_child - child, stop_here, found, hits, fill)
-                level += 1
-                level_next[level], level_stop[level] = stop_here, stop_here + size
-
-
-@njit(nogil=True, cache=True)
-def _space(first, stop, starts, occurrence_rows, after, offsets, trie, depth):
-    """Return working memory for the largest of the first items."""
-    most_rows = most_items = 1
-    for node in range(first, stop):
-        item = trie.items[node]
-        most_rows = max(most_rows, starts[item + 1] - starts[item])
-        work = 0
-        for slot in range(starts[item], starts[item + 1]):
-            work += offsets[occurrence_rows[slot] + 1] - after[slot]
-        most_items = max(most_items, work)
-    most_children = 0
-    for node in range(len(trie.items)):
-        most_children = max(most_children, trie.child_starts[node + 1] - trie.child_starts[node])
-    item_count, room = len(starts) - 1, most_rows + most_items * max(depth - 2, 0)
-    local = Local(
-        np.empty(most_items + 1, np.int32), np.empty(most_rows + 1, np.int64), np.empty(most_rows, np.int32),
-        np.empty(most_rows, np.float64), np.zeros(item_count, np.bool_),
-    )  # fmt: skip
-    hits = Hits(np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int64))
-    room = most_items + 1
-    found = Hits(np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int64))
-    return local, hits, found, np.full(item_count, -1, np.int64), np.zeros(most_children + 1, np.int64)
-
-
-@njit(nogil=True, cache=True)
-def _copy_rows(node, low, high, occurrence_rows, after, offsets, items, trie, summands, local):
-    """Copy the rows of a first item, cut to the items that rules below its node use."""
-    is_used, trie_items, child_starts = local.is_used, trie.items, trie.child_starts
-    local_items, local_starts, local_column, local_weights = local.items, local.starts, local.column, local.weights
-    column, weights = summands.column, summands.weights
-    first, stop = child_starts[node], child_starts[node + 1]
-    while first < stop:
-        for below in range(first, stop):
-            is_used[trie_items[below]] = True
-        first, stop = child_starts[first], child_starts[stop]
-    top = 0
-    for slot in range(low, high):
-        row = occurrence_rows[slot]
-        local_column[slot - low] = column[row]
-        local_weights[slot - low] = weights[row]
-        local_starts[slot - low] = top
-        for position in range(after[slot], offsets[row + 1]):
-            local_items[top] = items[position]
-            top += is_used[items[position]]
-    local_starts[high - low] = top
-    first, stop = child_starts[node], child_starts[node + 1]
-    while first < stop:
-        for below in range(first, stop):
-            is_used[trie_items[below]] = False
-        first, stop = child_starts[first], child_starts[stop]
-
-
-@njit(nogil=True, cache=True)
-def _add(size, first, nodes, rows, trie, local, summands, sums):
-    """Add the summands of the first `size` hits, on nodes counted from `first`, to their rules."""
-    rule_starts, line, table = trie.rule_starts, summands.line, summands.table
-    column, weights = local.column, local.weights
-    for k in range(size):
-        row, node = rows[k], nodes[k] + first
-        for rule in range(rule_starts[node], rule_starts[node + 1]):
-            sums[rule] += weights[row] * table[line[rule], column[row]]
-
-
-@njit(nogil=True, cache=True)
-def _find_hits(first, stop, low, high, trie_items, local, hits, found, child_of):
-    """Write the hits of low..high on the children first..stop-1, in row order, to `found`; return their number.
-
-    The scan has no branch on hit or miss (a miss is overwritten): mispredictions would cost more.
-    """
-    rows, after, items, starts = hits.rows, hits.after, local.items, local.starts
-    found_nodes, found_rows, found_after = found.nodes, found.rows, found.after
-    for child in range(first, stop):
-        child_of[trie_items[child]] = child - first
-    size = 0
-    for slot in range(low, high):
-        row = rows[slot]
-        for position in range(after[slot], starts[row + 1]):
-            child = child_of[items[position]]
-            found_nodes[size] = child
-            found_rows[size] = row
-            found_after[size] = position + 1
-            size += child >= 0
-    for child in range(first, stop):
-        child_of[trie_items[child]] = -1
-    return size
-
-
-@njit(nogil=True, cache=True)
-def _sort_hits(size, first, count, top, found, hits, fill):
-    """Copy the first `size` hits found on the `count` children from node `first` on to `hits`, by child."""
-    nodes, rows, after = hits.nodes, hits.rows, hits.after
-    found_nodes, found_rows, found_after = found.nodes, found.rows, found.after
-    fill[: count + 1] = 0
-    for k in range(size):
-        fill[found_nodes[k] + 1] += 1
-    fill[0] = top
-    for k in range(count):
-        fill[k + 1] += fill[k]
-    for k in range(size):
-        place = fill[found_nodes[k]]
-        fill[found_nodes[k]] = place + 1
-        nodes[place] = found_nodes[k] + first
-        rows[place] = found_rows[k]
-        after[place] = found_after[k]
