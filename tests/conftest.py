@@ -1,9 +1,24 @@
 """Fixtures that tests of several folders share."""
 
+import hashlib
 import os
 from pathlib import Path
 
 import pytest
+
+KERNELS = Path(__file__).resolve().parents[1] / "shortcut_miner" / "mining" / "kernels_numba"
+
+
+def pytest_configure() -> None:
+    """Forget compiled kernels of other sources: numba's disk cache looks at one file at a time."""
+    sources = b"".join(path.read_bytes() for path in sorted(KERNELS.glob("*.py")))
+    cache, digest = KERNELS / "__pycache__", hashlib.sha256(sources).hexdigest()
+    stamp = cache / "kernel-sources.sha256"
+    if cache.is_dir() and not (stamp.is_file() and stamp.read_text() == digest):
+        for compiled in cache.glob("*.nb[ic]"):
+            compiled.unlink(missing_ok=True)
+    cache.mkdir(exist_ok=True)
+    stamp.write_text(digest)
 
 
 @pytest.fixture(scope="session")

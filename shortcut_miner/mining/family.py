@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from shortcut_miner.encoding import Transactions
 from shortcut_miner.mining.kernels_numba import family as kernels
-from shortcut_miner.mining.kernels_numba import mine as mine_kernels
+from shortcut_miner.mining.kernels_numba import rows as row_kernels
 from shortcut_miner.mining.threads import thread_count
 
 Ints = npt.NDArray[np.int64]
@@ -76,7 +76,7 @@ def searched_family(
     number = np.full(item_count, -1, np.int32)
     rare_first = frequent[np.argsort(frequency[frequent], kind="stable")]
     number[rare_first] = np.arange(len(frequent), dtype=np.int32)
-    offsets, items = mine_kernels.project_rows(transactions.offsets, transactions.items, rows, number)
+    offsets, items = row_kernels.project_rows(transactions.offsets, transactions.items, rows, number)
     lengths = np.diff(offsets)
     sizes = range(1, max_antecedent + 1)
     is_exact = sum(_subsets_in_rows(lengths, np.ones_like(weights), k) for k in sizes) <= _MOST_MEETINGS
@@ -108,8 +108,8 @@ def _count_longer(
     """Return the number of frequent itemsets of two items and more."""
     if limits[1] < 2 or item_count < 2:
         return 0
-    starts, occurrence_rows, after = mine_kernels.deliver(offsets, items, item_count)
-    holders, work = mine_kernels.item_work(offsets, items, item_count)
+    starts, occurrence_rows, after = row_kernels.deliver(offsets, items, item_count)
+    holders, work = row_kernels.item_work(offsets, items, item_count)
     rows = kernels.Rows(items, offsets[:-1], offsets[1:], weights)
     occurrences = kernels.Occurrences(occurrence_rows, after)
     cost = np.cumsum(work + 1)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shortcut_miner.encoding import Transactions
 from shortcut_miner.mining.kernels_numba import match as kernels
-from shortcut_miner.mining.kernels_numba import mine as mine_kernels
+from shortcut_miner.mining.kernels_numba import rows as row_kernels
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.threads import blocks, thread_count
 
@@ -117,7 +117,7 @@ class RuleIndex:
 def _projected(index: RuleIndex, transactions: Transactions) -> tuple[Ints, npt.NDArray[np.int32]]:
     """Return (offsets, items) of the rows in the trie's item numbers, ascending."""
     same_order = np.arange(len(transactions), dtype=np.int64)
-    offsets, items = mine_kernels.project_rows(
+    offsets, items = row_kernels.project_rows(
         transactions.offsets, transactions.items, same_order, index.numbers
     )
     return offsets, items
@@ -127,8 +127,8 @@ def _block(index: RuleIndex, offsets: Ints, items: npt.NDArray[np.int32], first:
     """Return the rows first..stop-1, numbered from 0."""
     items = items[offsets[first] : offsets[stop]]
     offsets = offsets[first : stop + 1] - offsets[first]
-    starts, rows, after = mine_kernels.deliver(offsets, items, index.item_count)
-    _, work = mine_kernels.item_work(offsets, items, index.item_count)
+    starts, rows, after = row_kernels.deliver(offsets, items, index.item_count)
+    _, work = row_kernels.item_work(offsets, items, index.item_count)
     first_nodes = (int(index.trie.child_starts[0]), int(index.trie.child_starts[1]))
     return _Block(
         offsets, items, starts, rows, after, first_nodes, work[index.trie.items[slice(*first_nodes)]]

@@ -16,6 +16,9 @@ from shortcut_miner.encoding import Transactions
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining.kernels_numba import filter as filter_kernels
 from shortcut_miner.mining.kernels_numba import mine as mine_kernels
+from shortcut_miner.mining.kernels_numba import pairs as pair_kernels
+from shortcut_miner.mining.kernels_numba import rows as row_kernels
+from shortcut_miner.mining.kernels_numba import space as space_kernels
 from shortcut_miner.mining.threads import thread_count
 
 # First items are cut into this many chunks a thread; each chunk costs a pass over all rows.
@@ -129,7 +132,7 @@ def _prepare(transactions: Transactions, min_count: int) -> _Job:
     known = np.flatnonzero(transactions.classes >= 0)
     order = known[np.argsort(transactions.classes[known], kind="stable")]
     item_count = transactions.vocabulary.item_count
-    total, best, best_class = mine_kernels.count_items(
+    total, best, best_class = row_kernels.count_items(
         transactions.offsets,
         transactions.items,
         order,
@@ -141,8 +144,8 @@ def _prepare(transactions: Transactions, min_count: int) -> _Job:
     names = names[np.argsort(total[names], kind="stable")]
     number = np.full(item_count, -1, np.int32)
     number[names] = np.arange(len(names), dtype=np.int32)
-    offsets, items = mine_kernels.project_rows(transactions.offsets, transactions.items, order, number)
-    holders, work = mine_kernels.item_work(offsets, items, len(names))
+    offsets, items = row_kernels.project_rows(transactions.offsets, transactions.items, order, number)
+    holders, work = row_kernels.item_work(offsets, items, len(names))
     first_level = filter_kernels.Level(
         np.arange(len(names), dtype=np.int32),
         best_class[names],
@@ -184,7 +187,7 @@ def _root_level(transactions: Transactions, item_count: int) -> filter_kernels.L
     )
 
 
-def _search(job: _Job, config: MiningConfig, threads: int) -> tuple[list[list[mine_kernels.Found]], bool]:
+def _search(job: _Job, config: MiningConfig, threads: int) -> tuple[list[list[space_kernels.Found]], bool]:
     """Run the search chunk by chunk; return what each chunk found, and whether that is all there is.
 
     Beyond ``max_rules`` the search ends before the first item that does not fit, whatever the chunks.
@@ -199,13 +202,13 @@ def _search(job: _Job, config: MiningConfig, threads: int) -> tuple[list[list[mi
     local = threading.local()
     budget = config.max_rules - item_count
 
-    def search_chunk(first: int, stop: int) -> tuple[list[mine_kernels.Found], bool]:
+    def search_chunk(first: int, stop: int) -> tuple[list[space_kernels.Found], bool]:
         if not hasattr(local, "space"):
             local.space = _space(job, config.max_antecedent)
         parts, is_all, local.space = _search_chunk(job, config, local.space, first, stop)
         return parts, is_all
 
-    found: list[list[mine_kernels.Found]] = []
+    found: list[list[space_kernels.Found]] = []
     with ThreadPoolExecutor(threads) as pool:
         for parts, is_all in pool.map(search_chunk, edges[:-1], edges[1:]):
             size = sum(len(part.item) for part in parts)
@@ -218,40 +221,40 @@ def _search(job: _Job, config: MiningConfig, threads: int) -> tuple[list[list[mi
     return found, True
 
 
-def _whole_first_items(parts: list[mine_kernels.Found], budget: int) -> list[mine_kernels.Found]:
+def _whole_first_items(parts: list[space_kernels.Found], budget: int) -> list[space_kernels.Found]:
     """Return what belongs to the leading first items that fit into the budget together."""
-    kept: list[mine_kernels.Found] = []
+    kept: list[space_kernels.Found] = []
     for part in parts:
         # Entries follow the search: those of length 2, whose parent is the first item, start its group.
         first_item = np.where(part.length == 2, part.parent, -1)
         first_item = np.maximum.accumulate(first_item)
         ends = np.append(np.flatnonzero(np.diff(first_item)) + 1, len(first_item))
         size = int(ends[ends <= budget].max(initial=0))
-        kept.append(mine_kernels.Found(*[*(field[:size] for field in part[:-1]), part.size]))
+        kept.append(space_kernels.Found(*[*(field[:size] for field in part[:-1]), part.size]))
         budget -= size
         if size < len(first_item):
             break
     return kept
 
 
-def _space(job: _Job, max_antecedent: int) -> mine_kernels.Space:
+def _space(job: _Job, max_antecedent: int) -> space_kernels.Space:
     """Return one thread's working memory, large enough for the largest first item."""
     depth = max_antecedent - 1
     items = len(job.item_names)
     rows, most_work = int(job.holders.max()), int(job.work.max())
-    cells = mine_kernels.PAIR_LIMIT**2
-    return mine_kernels.Space(
-        rows=mine_kernels.Rows(
+    cells = pair_kernels.PAIR_LIMIT**2
+    return space_kernels.Space(
+        rows=row_kernels.Rows(
             items=np.empty(most_work * depth, np.int32),
             starts=np.empty(rows * depth + 1, np.int64),
             ends=np.empty(rows * depth + 1, np.int64),
             classes=np.empty(rows * depth + 1, np.int32),
             weights=np.empty(rows * depth + 1, np.int64),
         ),
-        occurrences=mine_kernels.Occurrences(
+        occurrences=row_kernels.Occurrences(
             rows=np.empty(most_work * depth, np.int32), after=np.empty(most_work * depth, np.int64)
         ),
-        scratch=mine_kernels.Scratch(
+        scratch=space_kernels.Scratch(
             run=np.zeros(items, np.int64),
             best=np.zeros(items, np.int64),
             best_class=np.empty(items, np.int32),
@@ -266,7 +269,7 @@ def _space(job: _Job, max_antecedent: int) -> mine_kernels.Space:
             pair_total=np.zeros(cells, np.int64),
             pair_touched=np.empty(cells, np.int32),
         ),
-        stack=mine_kernels.Stack(
+        stack=space_kernels.Stack(
             cursor=np.zeros(max_antecedent + 1, np.int64),
             kept=np.zeros(max_antecedent + 1, np.int64),
             base=np.zeros(max_antecedent + 1, np.int64),
@@ -280,8 +283,8 @@ def _space(job: _Job, max_antecedent: int) -> mine_kernels.Space:
     )
 
 
-def _empty_found(room: int, max_antecedent: int) -> mine_kernels.Found:
-    return mine_kernels.Found(
+def _empty_found(room: int, max_antecedent: int) -> space_kernels.Found:
+    return space_kernels.Found(
         length=np.empty(room, np.int8),
         parent=np.empty(room, np.int64),
         item=np.empty(room, np.int32),
@@ -293,20 +296,20 @@ def _empty_found(room: int, max_antecedent: int) -> mine_kernels.Found:
 
 
 def _search_chunk(
-    job: _Job, config: MiningConfig, space: mine_kernels.Space, first: int, stop: int
-) -> tuple[list[mine_kernels.Found], bool, mine_kernels.Space]:
+    job: _Job, config: MiningConfig, space: space_kernels.Space, first: int, stop: int
+) -> tuple[list[space_kernels.Found], bool, space_kernels.Space]:
     """Search below the first items first..stop-1.
 
     Returns what was found, whether that is all (it stops beyond ``max_rules``), and the working memory: its
     output buffer grows when a single first item needs more.
     """
     limits = (config.min_count, config.max_antecedent, len(job.item_names))
-    starts, rows = mine_kernels.copy_suffixes(
+    starts, rows = row_kernels.copy_suffixes(
         first, stop, job.holders, job.work, job.offsets, job.items, job.classes, job.weights
     )
-    occurrences = mine_kernels.Occurrences(np.arange(len(rows.starts), dtype=np.int32), rows.starts)
+    occurrences = row_kernels.Occurrences(np.arange(len(rows.starts), dtype=np.int32), rows.starts)
     low_item = first
-    parts: list[mine_kernels.Found] = []
+    parts: list[space_kernels.Found] = []
     found = space.found
     found.size[:] = 0
     while first < stop:
@@ -315,7 +318,7 @@ def _search_chunk(
         )
         used = int(found.size[0])
         if used:
-            parts.append(mine_kernels.Found(*[*(field[:used].copy() for field in found[:-1]), found.size]))
+            parts.append(space_kernels.Found(*[*(field[:used].copy() for field in found[:-1]), found.size]))
         if sum(len(part.item) for part in parts) > config.max_rules:
             return parts, False, space
         if reached == first:
@@ -330,7 +333,7 @@ def _search_chunk(
     return parts, True, space
 
 
-def _joined(chunks: list[list[mine_kernels.Found]], length: int) -> tuple[npt.NDArray[np.generic], ...]:
+def _joined(chunks: list[list[space_kernels.Found]], length: int) -> tuple[npt.NDArray[np.generic], ...]:
     """Return (items, best_class, antecedent_count, rule_count, parents) of one length over all chunks.
 
     Parents count from the chunk's first antecedent of the length below, except for length 2, whose

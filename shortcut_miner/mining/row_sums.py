@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.encoding import Transactions
-from shortcut_miner.mining.kernels_numba import mine as mine_kernels
 from shortcut_miner.mining.kernels_numba import row_sums as kernels
+from shortcut_miner.mining.kernels_numba import rows as row_kernels
 from shortcut_miner.mining.matcher import RuleIndex, index_rules
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.threads import thread_count
@@ -48,9 +48,9 @@ def sum_where_fired(
     """
     trie = index.trie
     same_order = np.arange(len(rows), dtype=np.int64)
-    offsets, items = mine_kernels.project_rows(rows.offsets, rows.items, same_order, index.numbers)
-    starts, occurrence_rows, after = mine_kernels.deliver(offsets, items, index.item_count)
-    _, work = mine_kernels.item_work(offsets, items, index.item_count)
+    offsets, items = row_kernels.project_rows(rows.offsets, rows.items, same_order, index.numbers)
+    starts, occurrence_rows, after = row_kernels.deliver(offsets, items, index.item_count)
+    _, work = row_kernels.item_work(offsets, items, index.item_count)
     summands = kernels.Summands(line[trie.rules], column, table, rows.weights)
     sums = np.zeros(len(index), np.int64)
     for place in range(trie.rule_starts[1]):  # without items: these fire on every row

@@ -11,7 +11,7 @@ from cli.commands import CHECKOUT, RunCli
 from shortcut_miner.cli.app import COMMANDS, GROUPS, Command, build_app
 
 PAGES = [(), *((group,) for group in GROUPS), *(command.words for command in COMMANDS)]
-WRITING = {"demo", "vqa-ce build", "vqa-ce score", "vqa-ce sweep", "mine"}
+WRITING = {"demo", "build", "score", "sweep", "mine"}
 HEAVY = ("polars", "numba", "pyarrow", "dataframely", "scipy", "numpy", "msgspec")
 
 
@@ -38,8 +38,8 @@ def test_every_command_has_help_an_example_and_the_common_options(command: Comma
     assert all(line in ran.out for line in command.example.splitlines())
     for option in ("--format", "--quiet", "--limit"):
         assert option in ran.out
-    assert ("--dry-run" in ran.out) == (name_of(command.words) in WRITING)
-    assert ("--out" in ran.out) == (name_of(command.words) in WRITING)
+    assert ("--dry-run" in ran.out) == (command.words[-1] in WRITING)
+    assert ("--out" in ran.out) == (command.words[-1] in WRITING)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: name_of(command.words))

@@ -217,7 +217,7 @@ RECORDS: dict[str, tuple[Callable[[World], None], str, list[str], dict[str, int]
         drop(question, "question_id"),
         "train_questions",
         ["record 2", "question_id", "no such field"],
-        {"train_questions: question_id: expected a value": 1},
+        {"train_questions: question_id: expected a whole number or text": 1},
     ),
     "fractional id": (
         change(question, question_id=1002.5),
@@ -265,7 +265,7 @@ RECORDS: dict[str, tuple[Callable[[World], None], str, list[str], dict[str, int]
         drop(annotation, "multiple_choice_answer"),
         "val_annotations",
         ["record 2", "multiple_choice_answer"],
-        {"val_annotations: multiple_choice_answer: expected a value": 1},
+        {"val_annotations: multiple_choice_answer: expected text": 1},
     ),
     "an answer is a number": (
         answer(answer=2),
@@ -343,7 +343,7 @@ RECORDS: dict[str, tuple[Callable[[World], None], str, list[str], dict[str, int]
         lambda world: world["detections"].update({"501": {"scores": []}}),
         "detections",
         ["image '501'", "classes", "no such field"],
-        {"detections: image.classes: expected a value": 1},
+        {"detections: classes: expected a list": 1},
     ),
     "image id in two spellings": (
         lambda world: world["detections"].update(

@@ -13,7 +13,7 @@ from strategies import Table, encode, tables
 from shortcut_miner.encoding import Transactions, Vocabulary, encode_lists
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining import miner
-from shortcut_miner.mining.kernels_numba.mine import PAIR_LIMIT
+from shortcut_miner.mining.kernels_numba.pairs import PAIR_LIMIT
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents
 
 TYPES = (np.int32, np.int32, np.int64, np.int64, np.int64)

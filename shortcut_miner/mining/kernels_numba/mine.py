@@ -14,215 +14,10 @@ keep a node small:
 The idea of delivering occurrences is LCM's (Uno et al., 2004); the class runs are ours.
 """
 
-from typing import NamedTuple
-
-import numpy as np
 from numba import njit
 
-# Above this many candidates the pair matrix would leave the cache; the search then goes one level deeper.
-PAIR_LIMIT = 192
-# Sweeping all counters after a class run beats listing those touched, up to this many counters a row.
-_SWEEP_RATIO = 8
-_PAIRS_A_ROW = 8
-# Longer rows are sorted by the library, shorter ones while they are written.
-_INSERTION_LIMIT = 64
-
-
-class Rows(NamedTuple):
-    """Rows of a node or of the whole job: ``items[starts[r]:ends[r]]`` ascending, one class, one weight."""
-
-    items: np.ndarray
-    starts: np.ndarray
-    ends: np.ndarray
-    classes: np.ndarray
-    weights: np.ndarray
-
-
-class Occurrences(NamedTuple):
-    """Where items occur: the row, and the position just after the item in ``Rows.items``."""
-
-    rows: np.ndarray
-    after: np.ndarray
-
-
-class Scratch(NamedTuple):
-    """Counters that are all zero between uses, and lists that have no meaning between uses."""
-
-    run: np.ndarray
-    best: np.ndarray
-    best_class: np.ndarray
-    total: np.ndarray
-    touched: np.ndarray
-    new_name: np.ndarray
-    run_ends: np.ndarray
-    run_classes: np.ndarray
-    pair_run: np.ndarray
-    pair_best: np.ndarray
-    pair_class: np.ndarray
-    pair_total: np.ndarray
-    pair_touched: np.ndarray
-
-
-class Stack(NamedTuple):
-    """One entry per length of the antecedent under search: its candidates, and where its rows end."""
-
-    cursor: np.ndarray
-    kept: np.ndarray
-    base: np.ndarray
-    row_stop: np.ndarray
-    item_stop: np.ndarray
-    occurrence_stop: np.ndarray
-    names: np.ndarray
-    starts: np.ndarray
-
-
-class Found(NamedTuple):
-    """Antecedents in the order of the search; ``size[0]`` of them, ``size[k]`` with k items."""
-
-    length: np.ndarray
-    parent: np.ndarray
-    item: np.ndarray
-    best_class: np.ndarray
-    antecedent_count: np.ndarray
-    rule_count: np.ndarray
-    size: np.ndarray
-
-
-class Space(NamedTuple):
-    """One thread's working memory: the nodes' rows and occurrences, counters, stack and output."""
-
-    rows: Rows
-    occurrences: Occurrences
-    scratch: Scratch
-    stack: Stack
-    found: Found
-
-
-@njit(nogil=True, cache=True)
-def count_items(offsets, items, row_order, classes, weights, item_count):
-    """Return, per item: rows that hold it, its largest class count, and that class (first on ties).
-
-    `row_order` lists the rows by ascending class.
-    """
-    total = np.zeros(item_count, np.int64)
-    best = np.zeros(item_count, np.int64)
-    best_class = np.full(item_count, -1, np.int32)
-    run = np.zeros(item_count, np.int64)
-    run_class = np.full(item_count, -1, np.int32)
-    for row in row_order:
-        weight = weights[row]
-        row_class = classes[row]
-        for position in range(offsets[row], offsets[row + 1]):
-            item = items[position]
-            total[item] += weight
-            run[item] = run[item] + weight if run_class[item] == row_class else weight
-            run_class[item] = row_class
-            if run[item] > best[item]:
-                best[item] = run[item]
-                best_class[item] = row_class
-    return total, best, best_class
-
-
-@njit(nogil=True, cache=True)
-def project_rows(offsets, items, row_order, new_name):
-    """Return (offsets, items) of the rows in `row_order`, items renamed, sorted, and -1 names left out."""
-    out_offsets = np.zeros(len(row_order) + 1, np.int64)
-    most = 0
-    for row in row_order:
-        most += offsets[row + 1] - offsets[row]
-    out_items = np.empty(most, np.int32)
-    top = 0
-    for k in range(len(row_order)):
-        row = row_order[k]
-        begin = top
-        for position in range(offsets[row], offsets[row + 1]):
-            name = new_name[items[position]]
-            if name >= 0:
-                if top - begin < _INSERTION_LIMIT:
-                    place = top
-                    while place > begin and out_items[place - 1] > name:
-                        out_items[place] = out_items[place - 1]
-                        place -= 1
-                    out_items[place] = name
-                else:
-                    out_items[top] = name
-                top += 1
-        if top - begin > _INSERTION_LIMIT:
-            out_items[begin:top].sort()
-        out_offsets[k + 1] = top
-    return out_offsets, out_items[:top].copy()
-
-
-@njit(nogil=True, cache=True)
-def deliver(offsets, items, item_count):
-    """Return (starts, rows, after): for each item the rows that hold it and the position after it."""
-    starts = np.zeros(item_count + 1, np.int64)
-    for position in range(len(items)):
-        starts[items[position] + 1] += 1
-    for item in range(item_count):
-        starts[item + 1] += starts[item]
-    top = starts[:-1].copy()
-    rows = np.empty(len(items), np.int32)
-    after = np.empty(len(items), np.int64)
-    for row in range(len(offsets) - 1):
-        for position in range(offsets[row], offsets[row + 1]):
-            slot = top[items[position]]
-            rows[slot] = row
-            after[slot] = position + 1
-            top[items[position]] = slot + 1
-    return starts, rows, after
-
-
-@njit(nogil=True, cache=True)
-def item_work(offsets, items, item_count):
-    """Return, per item: rows that hold it, and items that follow it over all its rows (its work)."""
-    holders = np.zeros(item_count, np.int64)
-    work = np.zeros(item_count, np.int64)
-    for row in range(len(offsets) - 1):
-        end = offsets[row + 1]
-        for position in range(offsets[row], end):
-            holders[items[position]] += 1
-            work[items[position]] += end - position - 1
-    return holders, work
-
-
-@njit(nogil=True, cache=True)
-def copy_suffixes(first, stop, holders, work, offsets, items, classes, weights):
-    """Return (starts, Rows): for each item first..stop-1 the rows that hold it, cut to what follows it.
-
-    Row ``starts[item - first]..`` of the copy belongs to `item`. One pass over all rows replaces random
-    access to them, item by item; ``rows.classes`` ascends within an item as it does in `classes`.
-    """
-    count = stop - first
-    starts = np.zeros(count + 1, np.int64)
-    item_top = np.zeros(count + 1, np.int64)
-    for k in range(count):
-        starts[k + 1] = starts[k] + holders[first + k]
-        item_top[k + 1] = item_top[k] + work[first + k]
-    out_items = np.empty(item_top[count], np.int32)
-    out_starts = np.empty(starts[count], np.int64)
-    out_ends = np.empty(starts[count], np.int64)
-    out_classes = np.empty(starts[count], np.int32)
-    out_weights = np.empty(starts[count], np.int64)
-    top = starts[:-1].copy()
-    for row in range(len(offsets) - 1):
-        end = offsets[row + 1]
-        for position in range(offsets[row], end):
-            item = items[position]
-            if item >= stop:
-                break
-            if item < first:
-                continue
-            slot, begin = top[item - first], item_top[item - first]
-            for k in range(end - position - 1):
-                out_items[begin + k] = items[position + 1 + k]
-            out_starts[slot] = begin
-            out_ends[slot] = begin + end - position - 1
-            out_classes[slot] = classes[row]
-            out_weights[slot] = weights[row]
-            top[item - first] = slot + 1
-            item_top[item - first] = begin + end - position - 1
-    return starts, Rows(out_items, out_starts, out_ends, out_classes, out_weights)
+from shortcut_miner.mining.kernels_numba.pairs import PAIR_LIMIT, count_pairs
+from shortcut_miner.mining.kernels_numba.space import SWEEP_RATIO, emit
 
 
 @njit(nogil=True, cache=True)
@@ -272,7 +67,7 @@ def _expand(above, node, low, high, first, occurrences, rows, limits, space):
     stack, scratch, found = space.stack, space.scratch, space.found
     length = above + 1
     stop = stack.kept[above]
-    is_dense = stop - first <= _SWEEP_RATIO * (high - low)
+    is_dense = stop - first <= SWEEP_RATIO * (high - low)
     run_count = _split_runs(low, high, occurrences, rows, min_count, scratch)
     touched_count = _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, scratch)
     kept = _keep_candidates(first, stop, is_dense, touched_count, min_count, scratch)
@@ -302,7 +97,7 @@ def _expand(above, node, low, high, first, occurrences, rows, limits, space):
         stack.names[length, k] = name
         if fits:
             answer, right = scratch.best_class[candidate], scratch.best[candidate]
-            _emit(found, length + 1, node, name, answer, scratch.total[k + 1], right)
+            emit(found, length + 1, node, name, answer, scratch.total[k + 1], right)
         scratch.best[candidate] = 0
         scratch.new_name[candidate] = -1
     scratch.total[: kept + 1] = 0
@@ -311,25 +106,12 @@ def _expand(above, node, low, high, first, occurrences, rows, limits, space):
     if not is_inner or not heavy:
         return 0
     if length + 2 == max_antecedent and kept <= PAIR_LIMIT:
-        fits = _count_pairs(length, row_top, row_stop, min_count, space)
+        fits = count_pairs(length, row_top, row_stop, min_count, space)
         return 0 if fits else -1
     stack.row_stop[length] = row_stop
     stack.item_stop[length] = space.rows.ends[row_stop - 1]
     _deliver_rows(length, row_top, row_stop, space)
     return 1
-
-
-@njit(nogil=True, cache=True)
-def _emit(found, length, parent, item, best_class, antecedent_count, rule_count):
-    slot = found.size[0]
-    found.length[slot] = length
-    found.parent[slot] = parent
-    found.item[slot] = item
-    found.best_class[slot] = best_class
-    found.antecedent_count[slot] = antecedent_count
-    found.rule_count[slot] = rule_count
-    found.size[0] = slot + 1
-    found.size[length] += 1
 
 
 @njit(nogil=True, cache=True)
@@ -372,7 +154,7 @@ def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, 
         run_class = run_classes[k]
         if run_class < 0:
             slot = run_stop
-        elif is_dense and stop - first <= _SWEEP_RATIO * (run_stop - slot):
+        elif is_dense and stop - first <= SWEEP_RATIO * (run_stop - slot):
             while slot < run_stop:
                 row = occurrence_rows[slot]
                 weight = weights[row]
@@ -521,117 +303,3 @@ def _deliver_rows(length, row_top, row_stop, space):
     for k in range(kept, 0, -1):
         starts[k] = starts[k - 1]
     starts[0] = space.stack.occurrence_stop[length - 1]
-
-
-@njit(nogil=True, cache=True)
-def _count_pairs(length, row_top, row_stop, min_count, space):
-    """Count all pairs of X's candidates at once; write the antecedents two items longer than X.
-
-    The pair left < right is cell ``left * kept + right`` of a matrix; the rest of the matrix is not used.
-    """
-    scratch, found, classes = space.scratch, space.found, space.rows.classes
-    kept, base, names = space.stack.kept[length], space.stack.base[length], space.stack.names[length]
-    run, best, best_class, total = scratch.pair_run, scratch.pair_best, scratch.pair_class, scratch.pair_total
-    row = row_top
-    while row < row_stop:
-        run_class = classes[row]
-        first = row
-        while row < row_stop and classes[row] == run_class:
-            row += 1
-        if run_class < 0:
-            continue
-        # Many rows fill much of the matrix, which is then swept; a few touch cells worth listing.
-        if kept * kept <= _SWEEP_RATIO * _PAIRS_A_ROW * (row - first):
-            _add_pairs(first, row, kept, space.rows, run)
-            for left in range(kept - 1):
-                for cell in range(left * kept + left + 1, (left + 1) * kept):
-                    is_better = run[cell] > best[cell]
-                    total[cell] += run[cell]
-                    best[cell] = run[cell] if is_better else best[cell]
-                    best_class[cell] = run_class if is_better else best_class[cell]
-                    run[cell] = 0
-        else:
-            touched = scratch.pair_touched
-            for t in range(_list_pairs(first, row, kept, space.rows, run, touched)):
-                cell = touched[t]
-                total[cell] += run[cell]
-                if run[cell] > best[cell]:
-                    best[cell] = run[cell]
-                    best_class[cell] = run_class
-                run[cell] = 0
-    alive = 0
-    for left in range(kept - 1):
-        for cell in range(left * kept + left + 1, (left + 1) * kept):
-            alive += best[cell] >= min_count
-    fits = found.size[0] + alive <= len(found.item)
-    if alive and fits:
-        _add_light_pairs(row_top, row_stop, kept, space.rows, total)
-        for left in range(kept - 1):
-            for right in range(left + 1, kept):
-                cell = left * kept + right
-                if best[cell] >= min_count:
-                    _emit(
-                        found,
-                        length + 2,
-                        base + left,
-                        names[right],
-                        best_class[cell],
-                        total[cell],
-                        best[cell],
-                    )
-    best[: kept * kept] = 0
-    total[: kept * kept] = 0
-    return fits
-
-
-@njit(nogil=True, cache=True)
-def _add_light_pairs(row, row_stop, kept, rows, counters):
-    """Add the pairs of all rows without a class, run by run."""
-    classes = rows.classes
-    while row < row_stop:
-        first = row
-        while row < row_stop and classes[row] < 0:
-            row += 1
-        if row > first:
-            _add_pairs(first, row, kept, rows, counters)
-        row += 1
-
-
-@njit(nogil=True, cache=True)
-def _add_pairs(row, stop, kept, rows, counters):
-    """Add each row's weight to the cells of all its pairs."""
-    items = rows.items
-    starts = rows.starts
-    ends = rows.ends
-    weights = rows.weights
-    while row < stop:
-        weight = weights[row]
-        end = ends[row]
-        for left in range(starts[row], end - 1):
-            line = items[left] * kept
-            for right in range(left + 1, end):
-                counters[line + items[right]] += weight
-        row += 1
-
-
-@njit(nogil=True, cache=True)
-def _list_pairs(row, stop, kept, rows, counters, touched):
-    """Do the same, and list the cells that were zero; return their number."""
-    items = rows.items
-    starts = rows.starts
-    ends = rows.ends
-    weights = rows.weights
-    size = 0
-    while row < stop:
-        weight = weights[row]
-        end = ends[row]
-        for left in range(starts[row], end - 1):
-            line = items[left] * kept
-            for right in range(left + 1, end):
-                cell = line + items[right]
-                if counters[cell] == 0:
-                    touched[size] = cell
-                    size += 1
-                counters[cell] += weight
-        row += 1
-    return size

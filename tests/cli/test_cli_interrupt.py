@@ -1,0 +1,135 @@
+"""Runs that are interrupted or killed: no half-written file, earlier results kept, a rerun succeeds."""
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from cli.commands import contents, options, spawn_cli, start_cli
+
+Files = dict[str, Path | None]
+# How far a run has come, told from outside.
+Moment = Callable[[subprocess.Popen[str], Path], bool]
+CALM = "interrupted: no half-written file is left under a final name. Run the command again.\n"
+
+
+def staging(out: Path) -> list[Path]:
+    return list(out.glob(".shortcut-miner-staging-*")) if out.is_dir() else []
+
+
+def after(seconds: float) -> Moment:
+    started = time.monotonic()
+    return lambda process, out: time.monotonic() - started > seconds
+
+
+def staged(name: str) -> Moment:
+    """Wait until the run has begun to write a file in its hidden folder."""
+    return lambda process, out: any((folder / name).exists() for folder in staging(out))
+
+
+def signalled(moment: Moment, number: int, out: Path, *tokens: object) -> tuple[int, str]:
+    """Start a build, send it a signal at a moment, and return its exit code and stderr."""
+    with start_cli("vqa-ce", "build", *tokens, "--out", out) as process:
+        while process.poll() is None and not moment(process, out):
+            time.sleep(0.001)
+        if process.poll() is None:
+            process.send_signal(number)
+        _, err = process.communicate(timeout=120)
+    return process.returncode, err
+
+
+def check_complete_files(out: Path, *builds: Path) -> None:
+    """Every file under a final name is, byte for byte, one of the complete builds' files."""
+    final = {path.name: path.read_bytes() for path in out.iterdir() if path.is_file()} if out.is_dir() else {}
+    for name, content in final.items():
+        if name != "run.json":
+            assert content in [(build / name).read_bytes() for build in builds], name
+        else:
+            json.loads(content)
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory: pytest.TempPathFactory, world_files: Files) -> Path:
+    """Return the folder of a build with other options: all its files differ from the usual build's."""
+    out = tmp_path_factory.mktemp("other") / "out"
+    ran = spawn_cli("vqa-ce", "build", *options(world_files), "--min-confidence", 0.6, "--out", out)
+    assert ran.code == 0
+    return out
+
+
+MOMENTS: dict[str, Callable[[], Moment]] = {
+    "at once": lambda: after(0.05),
+    "while importing": lambda: after(0.3),
+    "while reading": lambda: after(0.6),
+    "at work": lambda: after(0.8),
+    "writing the first table": lambda: staged("rules.parquet"),
+    "writing the last table": lambda: staged("questions.parquet"),
+    "writing the manifest": lambda: staged("manifest.json"),
+    "writing the run record": lambda: staged("run.json"),
+}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL, signal.SIGTERM], ids=lambda one: one.name)
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_run_that_is_stopped(
+    moment: str, number: signal.Signals, world_files: Files, built: Path, other: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert spawn_cli("vqa-ce", "build", *options(world_files), "--quiet", "--out", out).code == 0
+    tokens = (*options(world_files), "--min-confidence", 0.6, "--quiet")
+    code, err = signalled(MOMENTS[moment](), number, out, *tokens)
+    if number == signal.SIGINT:
+        assert (code, err) in [(130, CALM), (0, "")]
+    else:
+        assert code in (-number, 0)
+        assert err == ""
+    check_complete_files(out, built, other)
+    if code == 0:
+        assert contents(out, without=("run.json",)) == contents(other, without=("run.json",))
+    again = spawn_cli("vqa-ce", "build", *tokens, "--out", out)
+    assert (again.code, again.err) == (0, "")
+    assert contents(out, without=("run.json",)) == contents(other, without=("run.json",))
+    assert not staging(out)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=lambda one: one.name)
+def test_a_first_run_that_is_stopped_leaves_nothing_under_a_final_name(
+    number: signal.Signals, world_files: Files, built: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    code, _ = signalled(staged("split.parquet"), number, out, *options(world_files), "--quiet")
+    assert code in (130, -signal.SIGKILL, 0)
+    check_complete_files(out, built)
+    assert spawn_cli("vqa-ce", "build", *options(world_files), "--quiet", "--out", out).code == 0
+    assert contents(out, without=("run.json",)) == contents(built, without=("run.json",))
+
+
+def test_a_mixture_of_two_builds_is_told_by_its_readers(
+    world_files: Files, built: Path, other: Path, tmp_path: Path
+) -> None:
+    """A kill between two renames leaves files of two builds: whoever reads the folder must say so."""
+    out = tmp_path / "out"
+    out.mkdir()
+    for name, content in contents(built).items():
+        (out / name).write_bytes(content)
+    (out / "rules.parquet").write_bytes((other / "rules.parquet").read_bytes())
+    question_id = pl.read_parquet(built / "split.parquet")["question_id"][0]
+    ran = spawn_cli("explain", out, question_id)
+    assert (ran.code, ran.out) == (2, "")
+    assert "run it again" in ran.err
+
+
+def test_pressing_twice_ends_the_process_at_once(world_files: Files, tmp_path: Path) -> None:
+    with start_cli("vqa-ce", "build", *options(world_files), "--quiet", "--out", tmp_path / "out") as process:
+        time.sleep(0.7)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert set(err.splitlines()) == {CALM.strip()}
+    assert time.monotonic() - started < 5

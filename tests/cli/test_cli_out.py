@@ -1,0 +1,162 @@
+"""Where results go: folders that can't be, no room, no permission."""
+
+import contextlib
+import errno
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.commands import RunCli, contents, options, spawn_cli, tiny_world, write_world
+
+from shortcut_miner import storage
+from shortcut_miner.demo import DemoWorld
+
+Files = dict[str, Path | None]
+SMALL = ("--min-count", 2, "--threads", 1)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Files:
+    return write_world(tiny_world(), tmp_path / "in")
+
+
+@contextlib.contextmanager
+def mounted(folder: Path, mount_options: str) -> Iterator[Path]:
+    """Give a small file system in memory; skip where we may not mount one."""
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", mount_options, "tmpfs", folder], capture_output=True, check=False
+    )
+    if done.returncode:
+        pytest.skip("mounting needs root")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.parametrize("command", ["build", "sweep", "score", "mine", "demo"])
+@pytest.mark.parametrize("place", ["a file", "below a file"])
+def test_out_is_a_file(
+    place: str, command: str, run_cli: RunCli, files: Files, built: Path, world: DemoWorld, tmp_path: Path
+) -> None:
+    taken = tmp_path / "taken"
+    taken.write_text("mine")
+    out = taken if place == "a file" else taken / "deep" / "out"
+    tokens: dict[str, tuple[object, ...]] = {
+        "build": ("vqa-ce", "build", *options(files)),
+        "sweep": ("vqa-ce", "sweep", *options(files)),
+        "score": ("vqa-ce", "score", built, "--predictions", f"m={world.grounded_predictions}"),
+        "mine": ("mine", built / "questions.parquet", "--words", "question"),
+        "demo": ("demo",),
+    }
+    ran = run_cli(*tokens[command], "--out", out)
+    assert (ran.code, ran.out) == (2, "")
+    told = "a file" if place == "a file" else f"a path below the file {taken}"
+    assert ran.err == f"error: --out {out}: got {told}, expected a folder. Choose another name.\n"
+    assert taken.read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_out_may_not_be_written(run_cli: RunCli, files: Files, tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    ran = run_cli("vqa-ce", "build", *options(files), "--out", locked / "out")
+    assert ran.code == 2
+    assert "that can't be written" in ran.err
+
+
+def test_out_is_on_a_read_only_disk(run_cli: RunCli, files: Files, tmp_path: Path) -> None:
+    with mounted(tmp_path / "disk", "ro") as disk:
+        ran = run_cli("vqa-ce", "build", *options(files), *SMALL, "--out", disk / "out")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith(f"error: --out {disk / 'out'}: got a folder that can't be written")
+
+
+@pytest.mark.parametrize("pages", [1, 3, 5, 7, 9, 11])
+def test_the_disk_is_full(pages: int, files: Files, tmp_path: Path) -> None:
+    """Whatever file finds no room, earlier results are whole and nothing else is left."""
+    with mounted(tmp_path / "disk", "size=512k") as disk:
+        out = disk / "out"
+        assert spawn_cli("vqa-ce", "build", *options(files), *SMALL, "--out", out).code == 0
+        before = contents(out)
+        free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
+        (disk / "filler").write_bytes(b"x" * (free - pages * 4096))
+        more = ("--min-confidence", 0.9, "--keep-matches")
+        ran = spawn_cli("vqa-ce", "build", *options(files), *SMALL, *more, "--out", out)
+        assert (ran.code, ran.out) == (2, ""), ran.err
+        assert "No space left on device" in ran.err
+        assert "Traceback" not in ran.err
+        after = contents(out)
+        if after != before:  # room for all but the run record
+            assert after["run.json"] == before["run.json"]
+            assert spawn_cli("inspect", out).code == 0
+        assert not [path for path in out.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("keep_matches", [False, True])
+@pytest.mark.parametrize("after", range(0, 12, 3))
+def test_the_disk_fills_up_while_writing(
+    after: int,
+    keep_matches: bool,
+    run_cli: RunCli,
+    files: Files,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Earlier results survive, whichever write is the first to fail."""
+    out = tmp_path / "out"
+    assert run_cli("vqa-ce", "build", *options(files), *SMALL, "--out", out).code == 0
+    before = contents(out)
+    synced = 0
+    sync = os.fsync
+
+    def fill(handle: Any) -> None:
+        nonlocal synced
+        synced += 1
+        if synced > after:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(handle)
+
+    monkeypatch.setattr(storage.os, "fsync", fill)
+    more = ("--min-confidence", 0.9, *(("--keep-matches",) if keep_matches else ()))
+    ran = run_cli("vqa-ce", "build", *options(files), *SMALL, *more, "--out", out)
+    monkeypatch.undo()
+    if ran.code == 2 and contents(out) != before:  # all but the run record was in place by then
+        assert contents(out).keys() >= before.keys()
+        before = {name: content for name, content in before.items() if name == "run.json"}
+        assert contents(out)["run.json"] == before["run.json"]
+        assert run_cli("inspect", out).code == 0
+    assert ran.code == (2 if synced > after else 0)
+    assert ran.code == 0 or "got No space left on device while writing" in ran.err
+    assert not [path for path in out.iterdir() if path.name.startswith(".")]
+    assert run_cli("vqa-ce", "build", *options(files), *SMALL, "--out", out).code == 0
+
+
+def test_out_may_be_given_relative_and_with_a_link(
+    run_cli: RunCli, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to("real")
+    for out in ("plain", "./link", "link/deeper"):
+        assert run_cli("vqa-ce", "build", *options(files), *SMALL, "--out", out).code == 0
+    plain = contents(tmp_path / "plain", without=("run.json",))
+    assert contents(tmp_path / "real" / "deeper", without=("run.json",)) == plain
+
+
+def test_a_folder_left_by_a_killed_run_is_cleared(run_cli: RunCli, files: Files, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    host = os.uname().nodename
+    left = out / f".shortcut-miner-staging-{host}-{dead.pid}-x"
+    left.mkdir(parents=True)
+    (left / "rules.parquet").write_bytes(b"half")
+    assert run_cli("vqa-ce", "build", *options(files), *SMALL, "--out", out).code == 0
+    assert not left.exists()
+    shutil.rmtree(out)

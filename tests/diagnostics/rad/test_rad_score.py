@@ -1,0 +1,244 @@
+"""The score against plain counting, its intervals, and its errors."""
+
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from diagnostics.rad.tables import questions
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shortcut_miner.diagnostics.rad.build import build
+from shortcut_miner.diagnostics.rad.config import PairFiles, RadConfig, RadFiles, ScoreConfig
+from shortcut_miner.diagnostics.rad.pairs import Aligned
+from shortcut_miner.diagnostics.rad.score import score, score_aligned
+from shortcut_miner.errors import ConfigError, SchemaError, SourceError
+
+QUICK = ScoreConfig(resamples=0)
+KINDS = ("a", "b")
+
+
+def world(
+    pairs: list[tuple[int, int, str]], originals: list[bool], augmented: list[bool]
+) -> tuple[Any, Any, Any]:
+    """Return aligned tables and one model's answers that are right where told."""
+    first = questions(*[("What?", "two")] * len(originals)).with_columns(answer=pl.lit("two"))
+    second = questions(*[("Is it?", "yes")] * len(augmented)).with_columns(answer=pl.lit("yes"))
+    table = pl.DataFrame(
+        [(str(100 + one), str(100 + other), kind) for one, other, kind in pairs],
+        schema={"original_id": pl.String, "augmented_id": pl.String, "augmentation": pl.String},
+        orient="row",
+    )
+    said = pl.DataFrame(
+        {"question_id": first["question_id"], "answer": ["2" if one else "3" for one in originals]}
+    )
+    also = pl.DataFrame(
+        {"question_id": second["question_id"], "answer": ["Yes" if one else "no" for one in augmented]}
+    )
+    return Aligned(table, first, second), {"m": said}, {"m": also}
+
+
+def by_counting(
+    pairs: list[tuple[int, int, str]], originals: list[bool], augmented: list[bool]
+) -> dict[Any, Any]:
+    """Return (metric, subgroup) -> (percent or None, n) by plain loops."""
+    found: dict[Any, Any] = {}
+    for kind in ("all", *sorted({kind for *_, kind in pairs})):
+        own = [(one, other) for one, other, own_kind in pairs if kind in ("all", own_kind)]
+        sides = {
+            "rad": [augmented[other] for one, other in own if originals[one]],
+            "rad_backward": [originals[one] for one, other in own if augmented[other]],
+            "accuracy_original": [originals[one] for one in {one for one, _ in own}],
+            "accuracy_augmented": [augmented[other] for other in {other for _, other in own}],
+        }
+        for metric, right in sides.items():
+            found[metric, kind] = (100 * sum(right) / len(right) if right else None, len(right))
+    return found
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_equals_counting(data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 6))
+    originals, augmented = (
+        data.draw(st.lists(st.booleans(), min_size=size, max_size=size)) for _ in range(2)
+    )
+    everything = list(itertools.product(range(size), range(size), KINDS))
+    pairs = data.draw(st.lists(st.sampled_from(everything), min_size=1, max_size=12, unique=True))
+    report = score_aligned(*world(pairs, originals, augmented), QUICK)
+    found = {
+        (row["metric"], row["subgroup"]): (row["value"], row["n"])
+        for row in report.scores.iter_rows(named=True)
+    }
+    expected = by_counting(pairs, originals, augmented)
+    assert found.keys() == expected.keys()
+    for key, (value, n) in expected.items():
+        assert found[key][1] == n
+        assert found[key][0] == (None if value is None else pytest.approx(value, abs=1e-5))
+    overall = report.counts.row(0, named=True)
+    both = sum(originals[one] and augmented[other] for one, other, _ in pairs)
+    assert (overall["augmentation"], overall["pairs"], overall["both_right"]) == (None, len(pairs), both)
+
+
+def test_intervals_resample_all_images() -> None:
+    """Images without a right original are drawn too: n of a resample varies."""
+    originals = [at % 3 == 0 for at in range(300)]
+    augmented = [at % 2 == 0 for at in range(300)]
+    pairs = [(at, at, "a") for at in range(300)]
+    aligned, said, also = world(pairs, originals, augmented)
+    row = score_aligned(aligned, said, also, ScoreConfig(seed=1)).scores.row(0, named=True)
+    drawn = np.random.default_rng(5)
+    right, held = np.array(originals), np.array(originals) & np.array(augmented)
+    image = np.arange(300) // 2
+    ratios = []
+    for _ in range(2000):
+        times = np.bincount(drawn.integers(0, 150, 150), minlength=150)[image]
+        ratios.append(100 * (times * held).sum() / (times * right).sum())
+    assert (row["low"], row["high"]) == pytest.approx(np.percentile(ratios, [2.5, 97.5]), abs=1.5)
+    assert row["low"] < row["value"] < row["high"]
+    again = score_aligned(aligned, said, also, ScoreConfig(seed=1)).scores.row(0, named=True)
+    assert again == row
+
+
+def test_a_share_of_nothing_is_null() -> None:
+    scores = score_aligned(*world([(0, 0, "a")], [False], [True]), ScoreConfig(resamples=20)).scores
+    row = scores.filter((pl.col("metric") == "rad") & (pl.col("subgroup") == "all")).row(0, named=True)
+    assert (row["value"], row["n"], row["low"], row["high"]) == (None, 0, None, None)
+
+
+def test_the_soft_threshold() -> None:
+    aligned, said, also = world([(0, 0, "a")], [True], [True])
+    split = aligned.originals.with_columns(answers=pl.lit(["2"] * 2 + ["3"] * 8).cast(pl.List(pl.String)))
+    aligned = Aligned(aligned.pairs, split, aligned.augmented)
+    values = {}
+    for threshold in (0.6, 0.61):
+        config = ScoreConfig(correct="soft", threshold=threshold, resamples=0)
+        report = score_aligned(aligned, said, also, config)
+        values[threshold] = report.scores.filter(metric="accuracy_original", subgroup="all")["value"].item()
+        assert set(report.scores["scorer"]) == {f"soft >= {threshold}"}
+    assert values == {0.6: 100, 0.61: 0}  # two of ten annotators: 60 %
+
+
+# ---- files ----
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    answers = ("red", "blue", "green", "white")
+    table = questions(*[("What color is the bus?", answers[at % 4]) for at in range(40)], ("Why?", "because"))
+    table.write_parquet(tmp_path / "questions.parquet")
+    build(RadFiles(questions=tmp_path / "questions.parquet"), RadConfig(), tmp_path / "rad")
+    return tmp_path / "rad"
+
+
+def answer_files(folder: Path, out: Path) -> tuple[Path, Path]:
+    """Write answers that are right everywhere."""
+    made = pl.read_parquet(folder / "augmentations.parquet")
+    asked = pl.read_parquet(folder / "questions.parquet")
+    paths = out / "original.json", out / "augmented.json"
+    for path, table in zip(paths, (asked, made), strict=True):
+        path.write_text(json.dumps(table.select("question_id", "answer").to_dicts()))
+    return paths
+
+
+def test_a_folder_is_scored_and_written(folder: Path, tmp_path: Path) -> None:
+    original, augmented = answer_files(folder, tmp_path)
+    out = tmp_path / "scores"
+    report = score(folder, {"m": original}, {"m": augmented}, ScoreConfig(resamples=10), out)
+    assert set(report.scores["value"]) == {100.0}
+    assert {path.name for path in out.iterdir()} == {
+        "counts.parquet", "manifest.json", "scores.json", "scores.md", "scores.parquet", "scores.tex",
+    }  # fmt: skip
+    written = json.loads((out / "scores.json").read_text())
+    assert written["rad"]["overall"]["all"]["m"]["n"] == 40
+    assert [one["role"] for one in json.loads((out / "manifest.json").read_text())["inputs"]] == [
+        "original predictions of m", "augmented predictions of m",
+    ]  # fmt: skip
+
+
+def test_several_files_of_one_model(folder: Path, tmp_path: Path) -> None:
+    original, augmented = answer_files(folder, tmp_path)
+    answers = json.loads(augmented.read_text())
+    parts = [tmp_path / "1.json", tmp_path / "2.json"]
+    for path, part in zip(parts, (answers[:10], answers[10:]), strict=True):
+        path.write_text(json.dumps(part))
+    assert score(folder, {"m": original}, {"m": parts}, QUICK).counts["both_right"].to_list() == [40, 40]
+    with pytest.raises(SchemaError, match="30 x repeated question id"):
+        score(folder, {"m": original}, {"m": [augmented, parts[1]]}, QUICK)
+
+
+def test_missing_and_unknown_answers_are_errors(folder: Path, tmp_path: Path) -> None:
+    original, augmented = answer_files(folder, tmp_path)
+    answers = json.loads(augmented.read_text())
+    augmented.write_text(json.dumps([*answers[3:], {"question_id": "x", "answer": "yes"}]))
+    with pytest.raises(SchemaError) as caught:
+        score(folder, {"m": original}, {"m": augmented}, QUICK)
+    lines = str(caught.value).splitlines()
+    assert lines[0].startswith("augmented predictions of m: got the problems below, expected one answer")
+    assert "3 x question without a prediction" in lines[1]
+    assert "1 x prediction for an unknown question: 'x'" in lines[2]
+
+
+def test_answers_to_questions_without_augmentation_are_not_needed(folder: Path, tmp_path: Path) -> None:
+    original, augmented = answer_files(folder, tmp_path)
+    answers = json.loads(original.read_text())
+    original.write_text(json.dumps(answers[:40]))
+    assert score(folder, {"m": original}, {"m": augmented}, QUICK).counts["pairs"].to_list() == [40, 40]
+
+
+def test_models_must_be_the_same_on_both_sides(folder: Path, tmp_path: Path) -> None:
+    original, augmented = answer_files(folder, tmp_path)
+    with pytest.raises(ConfigError, match="models: got original answers of 'a' and augmented ones of 'b'"):
+        score(folder, {"a": original}, {"b": augmented}, QUICK)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_any_pairs_of_tables(ending: str, tmp_path: Path) -> None:
+    """Two rephrasings of one question, in tables of one's own."""
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    first.write_text("question_id,image_id,question,answer\n1,7,What is it?,cat\n2,8,Who?,dog\n")
+    second.write_text("question_id,question,answer\n1a,What?,cat\n1b,What then?,cat\n2a,Who then?,dog\n")
+    pairs = pl.DataFrame({"original_id": ["1", "1", "2"], "augmented_id": ["1a", "1b", "2a"]})
+    path = tmp_path / f"pairs.{ending}"
+    {"parquet": pairs.write_parquet, "csv": pairs.write_csv, "jsonl": pairs.write_ndjson}[ending](path)  # type: ignore[operator]
+    said, also = tmp_path / "said.csv", tmp_path / "also.csv"
+    said.write_text("question_id,answer\n1,A cat\n2,cow\n")
+    also.write_text("question_id,answer\n1a,cat\n1b,cow\n2a,dog\n")
+    files = PairFiles(pairs=path, questions=first, augmented_questions=second)
+    report = score(files, {"m": said}, {"m": also}, QUICK)
+    value = dict(report.scores.filter(subgroup="all").select("metric", "value").rows())
+    assert value == {
+        "rad": 50.0,
+        "rad_backward": 50.0,
+        "accuracy_original": 50.0,
+        "accuracy_augmented": pytest.approx(200 / 3, abs=1e-5),
+    }
+    assert report.counts["augmentation"].to_list() == [None, "all pairs"]
+
+
+def test_pairs_must_fit_their_questions(tmp_path: Path) -> None:
+    first = tmp_path / "first.csv"
+    first.write_text("question_id,question,answer\n1,What?,cat\n")
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("original_id,augmented_id\n1,1\n2,1\n")
+    files = PairFiles(pairs=pairs, questions=first, augmented_questions=first)
+    with pytest.raises(SchemaError, match=r"pairs: got 1 x original_id that .* lacks: '2'"):
+        score(files, {"m": first}, {"m": first}, QUICK)
+    pairs.write_text("a,b\n1,1\n")
+    with pytest.raises(SourceError, match="expected original_id, augmented_id, augmentation"):
+        score(files, {"m": first}, {"m": first}, QUICK)
+    with pytest.raises(
+        ConfigError, match="pairs: got pairs, expected pairs, questions and augmented_questions"
+    ):
+        score(PairFiles(pairs=pairs), {"m": first}, {"m": first}, QUICK)
+
+
+@pytest.mark.parametrize(("name", "told"), [("empty", "no manifest.json in it"), ("none", "no such folder")])
+def test_a_folder_of_something_else(name: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SourceError, match=f"got {told}, expected a folder that rad build wrote"):
+        score(tmp_path / name, {"m": tmp_path}, {"m": tmp_path}, QUICK)
