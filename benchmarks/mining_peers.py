@@ -9,7 +9,6 @@ import contextlib
 import gc
 import hashlib
 import json
-import os
 import resource
 import time
 from collections.abc import Callable
@@ -66,7 +65,12 @@ def prepare(folder: Path, path: Path) -> dict[str, Any]:
             class_count=len(rows.vocabulary.answers),
         )
     frequent = int((np.bincount(rows.items) >= MIN_COUNT).sum())
-    return {"rows": len(rows), "items_a_row": len(rows.items) / len(rows), "frequent_items": frequent}
+    return {
+        "rows": len(rows),
+        "items_a_row": len(rows.items) / len(rows),
+        "frequent_items": frequent,
+        "min_count": MIN_COUNT,
+    }
 
 
 def load_rows(path: Path) -> Rows:
@@ -120,7 +124,8 @@ def shortcut_miner(rows: Rows, threads: int) -> Job:
         return {
             "first_call": first,
             "mine_wall": mined,
-            "antecedents": antecedents,
+            "count": antecedents,
+            "counted": "antecedents",
             "kept": int((~is_dropped).sum()),
             **fingerprint(rules.items, rules.answers, rules.antecedent_count, rules.rule_count),
         }
@@ -148,7 +153,11 @@ def pyfim_arules(rows: Rows, threads: int) -> Job:
             appear=appear,
         )
 
-    return job, lambda mined: {"patterns": len(mined), **best_answers(mined, rows.item_count)}
+    return job, lambda mined: {
+        "count": len(mined),
+        "counted": "rules",
+        **best_answers(mined, rows.item_count),
+    }
 
 
 def best_answers(mined: list[tuple[int, tuple[int, ...], int, float]], item_count: int) -> dict[str, Any]:
@@ -189,7 +198,7 @@ def pyfim_itemsets(algorithm: str, report: str) -> Callable[[Rows, int], Job]:
         search = getattr(fim, algorithm)
 
         def found(mined: Any) -> dict[str, Any]:
-            return {"patterns": int(sum(mined.values())) if report == "#" else len(mined)}
+            return itemsets(sum(mined.values()) if report == "#" else len(mined))
 
         return lambda: search(
             lists, target="s", supp=-MIN_COUNT, zmin=1, zmax=MAX_ANTECEDENT + 1, report=report
@@ -210,9 +219,15 @@ def mlxtend_fpgrowth(rows: Rows, threads: int) -> Job:
     frame = pd.DataFrame(onehot)
     # Half a row lower: a share as a float may round past the count it stands for.
     share = (MIN_COUNT - 0.5) / count
-    return lambda: fpgrowth(frame, min_support=share, max_len=MAX_ANTECEDENT + 1), lambda mined: {
-        "patterns": len(mined)
-    }
+    return (
+        lambda: fpgrowth(frame, min_support=share, max_len=MAX_ANTECEDENT + 1),
+        lambda mined: itemsets(len(mined)),
+    )
+
+
+def itemsets(count: float) -> dict[str, Any]:
+    """Return what a peer without rules found."""
+    return {"count": int(count), "counted": "itemsets"}
 
 
 PEERS: dict[str, Callable[[Rows, int], Job]] = {
@@ -226,13 +241,16 @@ PEERS: dict[str, Callable[[Rows, int], Job]] = {
 
 
 def measure(peer: str, rows: Rows, threads: int) -> dict[str, Any]:
-    """Return what one run of a peer costs and finds. No garbage is collected meanwhile: it helps the lists."""
+    """Return what one run of a peer costs and finds.
+
+    No garbage is collected meanwhile: millions of new tuples would set the collector off in vain.
+    """
     job, found = PEERS[peer](rows, threads)
     gc.collect()
     gc.disable()
-    before, start = sum(os.times()[:2]), time.perf_counter()
+    before, start = time.process_time(), time.perf_counter()
     result = job()
-    wall, cpu, peak = time.perf_counter() - start, sum(os.times()[:2]) - before, peak_bytes()
+    wall, cpu, peak = time.perf_counter() - start, time.process_time() - before, peak_bytes()
     return {"wall": wall, "cpu": cpu, "peak_bytes": peak} | found(result)
 
 
