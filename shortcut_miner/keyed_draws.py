@@ -91,7 +91,8 @@ def draw_uniform(keys: Words, draw: ArrayLike) -> NDArray[np.float64]:
     >>> bool(((u >= 0) & (u < 1)).all())
     True
     """
-    uniform: NDArray[np.float64] = (draw_words(keys, draw) >> np.uint64(11)) * _TO_UNIT
+    words = draw_words(keys, draw) >> np.uint64(11)
+    uniform: NDArray[np.float64] = words.astype(np.float64) * _TO_UNIT
     return uniform
 
 

@@ -12,6 +12,7 @@ from shortcut_miner.errors import SchemaError
 SUBSETS = ("easy", "counterexamples", "hard")
 MODALITIES = ("words", "objects", "multimodal")
 VERDICTS = ("chance", "unstable", "prior", "redundant", "real")
+SWAP_KINDS = ("original", "class", "attribute")
 
 
 def _is_not_empty(column: str) -> pl.Expr:
@@ -238,6 +239,43 @@ class AugmentationPairs(dy.Schema):
     original_id = dy.String(nullable=False)
     augmented_id = dy.String(nullable=False)
     augmentation = dy.String(nullable=False)
+
+
+class Swaps(dy.Schema):
+    """A SwapMix plan: which region takes which donor's features, one row a perturbation of a question.
+
+    Perturbation 0 is the question as it is, with ``kind`` "original" and no object or donor. A perfect-sight
+    plan has neither region_index nor donor_region_index.
+    """
+
+    question_id = dy.String(primary_key=True)
+    perturbation = dy.UInt32(primary_key=True)
+    image_id = dy.String(nullable=False)
+    object_id = dy.String(nullable=True)
+    region_index = dy.UInt32(nullable=True)
+    kind = dy.String(nullable=False)
+    swap_index = dy.UInt32(nullable=True)
+    from_class = dy.String(nullable=True)
+    to_class = dy.String(nullable=True)
+    from_attribute = dy.String(nullable=True)
+    to_attribute = dy.String(nullable=True)
+    is_padding = dy.Bool(nullable=False)
+    donor_image_id = dy.String(nullable=True)
+    donor_object_id = dy.String(nullable=True)
+    donor_region_index = dy.UInt32(nullable=True)
+
+    @dy.rule()
+    def kind_is_known(cls) -> pl.Expr:
+        return pl.col("kind").is_in(SWAP_KINDS)
+
+    @dy.rule()
+    def only_the_original_has_no_swap(cls) -> pl.Expr:
+        is_original = pl.col("perturbation") == 0
+        return (
+            (is_original == (pl.col("kind") == "original"))
+            & (is_original == pl.col("object_id").is_null())
+            & (is_original == pl.col("swap_index").is_null())
+        )
 
 
 def validated(frame: pl.DataFrame, schema: type[dy.Schema], what: str) -> pl.DataFrame:

@@ -9,6 +9,7 @@ leaves earlier results as they were. Every Parquet file says in its metadata whe
 import contextlib
 import dataclasses
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -123,7 +124,10 @@ def _column_bytes(column: pl.Series) -> Iterator[bytes]:
 def write_parquet(frame: pl.DataFrame, path: Path, provenance: Provenance) -> None:
     """Write one table with fixed row groups and its provenance under ``shortcut_miner``."""
     metadata = {METADATA_KEY: json.dumps(provenance.for_table(), sort_keys=True)}
-    frame.write_parquet(path, row_group_size=ROW_GROUP_SIZE, compression="zstd", metadata=metadata)
+    # Through memory: writing to a path, Polars tells a full disk as a ComputeError about the format.
+    packed = io.BytesIO()
+    frame.write_parquet(packed, row_group_size=ROW_GROUP_SIZE, compression="zstd", metadata=metadata)
+    path.write_bytes(packed.getbuffer())
 
 
 @contextlib.contextmanager

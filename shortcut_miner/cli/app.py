@@ -59,6 +59,60 @@ COMMANDS = (
         "    --min-counts 8,16,32 --min-confidences 0.3,0.5,0.7",
     ),
     Command(
+        ("rad", "build"),
+        "shortcut_miner.cli.rad:build",
+        "Make yes/no questions from colour, how-many and what-kind questions.",
+        f"{_ENTER}\nshortcut-miner rad build \\\n"
+        "    --questions world/v2_OpenEnded_mscoco_val2014_questions.json \\\n"
+        "    --annotations world/v2_mscoco_val2014_annotations.json \\\n"
+        "    --out my-rad",
+    ),
+    Command(
+        ("rad", "score"),
+        "shortcut_miner.cli.rad:score",
+        "Score how many right answers stay right on an augmentation, for a build or any pairs of questions.",
+        f"{_ENTER}\nshortcut-miner rad score rad \\\n"
+        "    --original leaning=world/shortcut_model_results.json \\\n"
+        "    --augmented leaning=rad-answers/shortcut_model_results.json",
+    ),
+    Command(
+        ("fpvg", "build"),
+        "shortcut_miner.cli.fpvg:build",
+        "Find the regions of each image that a question is about, and those that it is not about.",
+        f"{_ENTER}\nshortcut-miner fpvg build \\\n"
+        "    --questions world/val_balanced_questions.json \\\n"
+        "    --scene-graphs world/val_sceneGraphs.json \\\n"
+        "    --detections world/val_objects.jsonl \\\n"
+        "    --out my-fpvg",
+    ),
+    Command(
+        ("fpvg", "score"),
+        "shortcut_miner.cli.fpvg:score",
+        "Score whether models' answers rest on the relevant regions, from three runs of each.",
+        f"{_ENTER}\nshortcut-miner fpvg score fpvg \\\n"
+        "    --all grounded=world/grounded_model_all_regions.json \\\n"
+        "    --relevant grounded=world/grounded_model_relevant_regions.json \\\n"
+        "    --irrelevant grounded=world/grounded_model_irrelevant_regions.json",
+    ),
+    Command(
+        ("swapmix", "build"),
+        "shortcut_miner.cli.swapmix:build",
+        "Plan swaps of irrelevant objects: which region takes which donor's features, per question.",
+        f"{_ENTER}\nshortcut-miner swapmix build \\\n"
+        "    --questions world/val_balanced_questions.json \\\n"
+        "    --scene-graphs world/val_sceneGraphs.json \\\n"
+        "    --detections world/val_objects.jsonl \\\n"
+        "    --embeddings world/word_vectors.txt --k 5 --out my-swapmix",
+    ),
+    Command(
+        ("swapmix", "score"),
+        "shortcut_miner.cli.swapmix:score",
+        "Score how often models change right answers when irrelevant objects are swapped.",
+        f"{_ENTER}\nshortcut-miner swapmix score swapmix \\\n"
+        "    --predictions leaning=swapmix-answers/shortcut_model.parquet \\\n"
+        "    --predictions grounded=swapmix-answers/grounded_model.parquet",
+    ),
+    Command(
         ("mine",),
         "shortcut_miner.cli.mine:mine",
         "Mine rules from any Parquet, CSV or JSONL table of words, labels and answers.",
@@ -84,7 +138,12 @@ COMMANDS = (
         f"{_ENTER}\nshortcut-miner inspect world/image_to_detection.json vqa-ce",
     ),
 )
-GROUPS = {"vqa-ce": "Counterexamples, easy and hard questions of VQA data (Dancette et al., ICCV 2021)."}
+GROUPS = {
+    "fpvg": "Faithful and plausible visual grounding of VQA models (Reich et al., EMNLP Findings 2023).",
+    "vqa-ce": "Counterexamples, easy and hard questions of VQA data (Dancette et al., ICCV 2021).",
+    "rad": "Yes/no augmentations of any VQA questions, and the RAD score (Rosenberg et al., ACL 2021).",
+    "swapmix": "Swaps of irrelevant objects, and how much a model leans on them (Gupta et al., CVPR 2022).",
+}
 
 _EXIT_CODES = """\
 Exit codes: 0 done; 1 a check failed; 2 bad usage or bad input; 3 finished but incomplete;

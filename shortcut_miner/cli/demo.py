@@ -16,7 +16,7 @@ from shortcut_miner.cli.console import (
     progress,
     warn,
 )
-from shortcut_miner.cli.kernels import load_early, note_compiling
+from shortcut_miner.cli.kernels import note_compiling
 from shortcut_miner.cli.options import (
     CHECK_FAILED,
     DEFAULT_SHOWN,
@@ -68,7 +68,6 @@ def demo(
 
     started = time.perf_counter()
     note_compiling(shown)
-    load_early()
     with tempfile.TemporaryDirectory(prefix="shortcut-miner-demo-") as temporary, progress(shown) as on_stage:
         report = run_demo(Path(temporary) if dry_run else out, seed=seed, threads=threads, on_stage=on_stage)
     _show(report, shown, most, None if dry_run else out, time.perf_counter() - started)

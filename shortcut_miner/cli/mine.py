@@ -105,7 +105,7 @@ def mine(
     from shortcut_miner.mining.tables import mine_rules
 
     started = time.perf_counter()
-    note_compiling(shown)
+    note_compiling(shown, "mine")
     options: dict[str, Any] = {
         "min_count": min_count,
         "max_antecedent": max_antecedent,

@@ -153,7 +153,7 @@ def explain(
     """
     from shortcut_miner.diagnostics.vqa_ce.explain import explain as explain_question
 
-    note_compiling(shown)
+    note_compiling(shown, "match")
     explanation = explain_question(folder, question_id)
     if shown.format == "json":
         print_json(explanation_document(explanation, most))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from shortcut_miner.cli.console import cost_text, note, print_fields, print_frame, print_json, progress, warn
-from shortcut_miner.cli.kernels import load_early, note_compiling
+from shortcut_miner.cli.kernels import note_compiling
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     DONE,
@@ -75,7 +75,6 @@ def build(
 
     started = time.perf_counter()
     note_compiling(shown)
-    load_early()
     with progress(shown) as on_stage:
         report = build_folder(
             files, method, None if dry_run else out, limit=rows, threads=threads, on_stage=on_stage
@@ -169,7 +168,6 @@ def sweep(
 
     started = time.perf_counter()
     note_compiling(shown)
-    load_early()
     with progress(shown) as on_stage:
         table = sweep_thresholds(
             files,

@@ -89,7 +89,7 @@ def score(
         check_out(out)
     from shortcut_miner.diagnostics.vqa_ce.score import score as score_folder
 
-    note_compiling(shown)
+    note_compiling(shown, "match")
     with progress(shown) as on_stage:
         if on_stage is not None:
             on_stage("score")

@@ -108,10 +108,8 @@ def _ids(source: Source) -> pl.Series:
     if start not in (b"[", b"{"):
         lines = source.content.decode("utf-8", "replace").splitlines()
         listed = [line.strip() for line in lines if line.strip()]
-        if listed and QUESTION_ID in listed[0].split(","):
-            table = read_csv(source)
-            place = table.header.index(QUESTION_ID)
-            listed = [row[place] for row in table.rows]
+        if listed and QUESTION_ID in _header(source):
+            return read_question_values(source.path, {QUESTION_ID: "id"}, what="ids").table[QUESTION_ID]
         return pl.Series(QUESTION_ID, listed, dtype=pl.String)
     top = parse_json(source).top
     if isinstance(top, dict):

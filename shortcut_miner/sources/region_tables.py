@@ -99,6 +99,13 @@ class RawRegions:
     notes: tuple[str, ...] = ()
 
 
+def box_rows(corners: Any) -> Boxes:
+    """Return corners as float32, rows x 4; what is too large becomes infinite, and a problem later."""
+    with np.errstate(over="ignore"):
+        rows: Boxes = np.asarray(corners, np.float64).reshape(-1, 4).astype(np.float32)
+    return rows
+
+
 def bad_image(name: str, field: str, got: str, expected: str) -> Block:
     """Return a block that stands for an image record that can't be read."""
     shown = got if len(got) <= MAX_SHOWN else got[:MAX_SHOWN] + "..."
@@ -247,7 +254,8 @@ def _image_problems(raw: RawRegions, ids: pl.Series) -> list[Problem]:
 
 def _box_problems(raw: RawRegions) -> list[Problem]:
     first = len(raw.image_ids)
-    is_broken: NDArray[np.bool_] = ~np.isfinite(raw.boxes).all(axis=1)
+    is_broken = np.logical_not(np.isfinite(raw.boxes)).any(axis=1)
+    is_broken = np.asarray(is_broken)
     is_broken[[row for row, *_ in raw.region_problems]] = False  # told already
     broken = np.flatnonzero(is_broken)
     told = [Problem((first + row,), *problem) for row, *problem in raw.region_problems]

@@ -15,7 +15,7 @@ from shortcut_miner.sources.files import FileFacts, open_source
 from shortcut_miner.sources.image_ids import canonical_image_ids
 from shortcut_miner.sources.kinds import OPEN_IMAGES_CSV, REGIONS_PARQUET
 from shortcut_miner.sources.reading import Problem
-from shortcut_miner.sources.region_tables import RawRegions, empty_column
+from shortcut_miner.sources.region_tables import RawRegions, box_rows, empty_column
 from shortcut_miner.sources.streams import Stream, open_stream
 
 OPEN_IMAGES_COLUMNS = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")
@@ -200,7 +200,7 @@ def _grouped(kind: str, table: pl.DataFrame, without: pl.Series | None = None) -
         heights=np.concatenate([sizes["height"].fill_null(np.nan).to_numpy(), no_size]),
         counts=_counts(index, padding, rows),
         rows=rows,
-        boxes=table.select(pl.col(*_SIDES).cast(pl.Float32)).to_numpy(),
+        boxes=box_rows(table.select(_SIDES).to_numpy()),
         scores=table["score"],
         labels=table["label"],
         attributes=table["attributes"]

@@ -21,7 +21,7 @@ from shortcut_miner.sources.json_records import decode_all
 from shortcut_miner.sources.json_text import fields_of, parse_json
 from shortcut_miner.sources.kinds import REGIONS_H5, REGIONS_INFO, json_shape, wrong_kind
 from shortcut_miner.sources.reading import Problem
-from shortcut_miner.sources.region_tables import NOT_KNOWN, Boxes, RawRegions, empty_column
+from shortcut_miner.sources.region_tables import NOT_KNOWN, Boxes, RawRegions, box_rows, empty_column
 from shortcut_miner.sources.streams import START_BYTES, file_facts, start_of
 
 H5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -247,7 +247,7 @@ def _slabs(dataset: Any, wanted: NDArray[np.int64]) -> Iterator[tuple[NDArray[np
         stop = int(np.searchsorted(wanted, start + _ROWS_AT_ONCE))
         slab = dataset[start : int(wanted[stop - 1]) + 1]
         at = np.arange(first, stop)
-        yield at, np.asarray(slab[wanted[at] - start], dtype=np.float32)
+        yield at, box_rows(slab[wanted[at] - start]).reshape(len(at), -1, 4)
         first = stop
 
 
@@ -255,7 +255,7 @@ def _slabs(dataset: Any, wanted: NDArray[np.int64]) -> Iterator[tuple[NDArray[np
 def _told(path: Path) -> Iterator[None]:
     try:
         yield
-    except OSError as error:
+    except (OSError, RuntimeError, LookupError, ValueError, TypeError) as error:
         raise SourceError(
             f"{path}: got an HDF5 file that can't be read ({error}), expected a complete one. "
             "Download or copy it again: it was probably cut."
@@ -264,7 +264,8 @@ def _told(path: Path) -> Iterator[None]:
 
 def _box_dataset(file: Any, path: Path) -> Any:
     name = next((one for one in _BOXES if one in file), None)
-    if name is None or file[name].ndim != 3 or file[name].shape[2] != 4:
+    shape = getattr(file[name], "shape", None) or () if name else ()
+    if name is None or len(shape) != 3 or shape[2] != 4:
         held = [f"{key} {getattr(file[key], 'shape', '')}" for key in file]
         raise SourceError(
             f"{path}: got an HDF5 file with {examples(held) or 'nothing'}, expected a data set 'bboxes' of "

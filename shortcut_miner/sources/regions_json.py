@@ -13,7 +13,7 @@ from shortcut_miner.sources.json_records import Chunk, decode_chunks, paused_gc
 from shortcut_miner.sources.json_text import DECODE_ERRORS, excerpt, parse_json, split_array
 from shortcut_miner.sources.kinds import COCO_RESULTS, PIPELINE_JSONL, json_shape, wrong_kind
 from shortcut_miner.sources.reading import Problem
-from shortcut_miner.sources.region_tables import Block, RawRegions, bad_image, empty_column, gathered
+from shortcut_miner.sources.region_tables import Block, RawRegions, bad_image, box_rows, empty_column, gathered
 from shortcut_miner.sources.streams import Stream
 
 
@@ -87,7 +87,7 @@ def _line_block(line: _Line) -> Block:
         heights=[np.nan if line.height is None else line.height],
         counts=[len(found)],
         rows=[len(found)],
-        boxes=np.array(boxes, np.float32).reshape(-1, 4),
+        boxes=box_rows(boxes),
         scores=[one.score for one in found],
         labels=[one.label for one in found],
         attributes=[one.attributes or [] for one in found] if has_attributes else None,
@@ -140,14 +140,15 @@ def coco_regions(
 
 def _result_rows(chunk: Chunk[_Result]) -> pl.DataFrame:
     corners = np.array([one.bbox for one in chunk.records], np.float64).reshape(-1, 4)
-    corners[:, 2:] += corners[:, :2]
+    with np.errstate(over="ignore", invalid="ignore"):
+        corners[:, 2:] += corners[:, :2]
     return pl.DataFrame(
         {
             "record": pl.Series(chunk.positions, dtype=pl.UInt32),
             "image_id": pl.Series([str(one.image_id) for one in chunk.records], dtype=pl.String),
             "category_id": pl.Series([str(one.category_id) for one in chunk.records], dtype=pl.String),
             "score": pl.Series([one.score for one in chunk.records], dtype=pl.Float64),
-            "box": pl.Series(corners.astype(np.float32), dtype=pl.Array(pl.Float32, 4)),
+            "box": pl.Series(box_rows(corners), dtype=pl.Array(pl.Float32, 4)),
         }
     )
 

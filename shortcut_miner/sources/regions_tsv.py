@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.json_text import DECODE_ERRORS, excerpt
 from shortcut_miner.sources.kinds import BOTTOM_UP_TSV, LXMERT_TSV, VINVL_TSV
-from shortcut_miner.sources.region_tables import Block, RawRegions, bad_image, gathered
+from shortcut_miner.sources.region_tables import Block, RawRegions, bad_image, box_rows, gathered
 from shortcut_miner.sources.streams import Stream, file_lines
 
 KIND_OF_COLUMNS = {6: BOTTOM_UP_TSV, 10: LXMERT_TSV}
@@ -184,7 +184,7 @@ def _vinvl_block(name: str, found: _VinvlImage) -> Block:
         heights=[np.nan if found.image_h is None else found.image_h],
         counts=[len(objects)],
         rows=[len(objects)],
-        boxes=np.array([one.rect for one in objects], np.float32).reshape(-1, 4),
+        boxes=box_rows([one.rect for one in objects]),
         scores=[one.conf for one in objects],
         labels=[one.class_ for one in objects],
         attributes=[one.attr or [] for one in objects],

@@ -142,7 +142,7 @@ def _unpacked(
     while True:
         start = content.peek(4)[:4]
         if start.startswith(_GZIP):
-            content = _buffered(opened.enter_context(gzip.GzipFile(fileobj=content)))
+            content = _buffered(opened.enter_context(gzip.GzipFile(fileobj=content, mode="rb")))
         elif start.startswith(_ZSTD):
             reader = zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True)
             content = _buffered(opened.enter_context(reader))

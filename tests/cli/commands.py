@@ -9,20 +9,32 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shortcut_miner.cli.kernels import COMPILING
+
 CHECKOUT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command did."""
+    """What a command did; the notice about compiling, which depends on earlier runs, is told apart."""
 
     code: int
     out: str
     err: str
+    compiled: bool
+
+    @classmethod
+    def of(cls, code: int, out: str, err: str) -> "Ran":
+        return cls(code, out, without_notice(err), compiled=COMPILING in err)
 
     @property
     def json(self) -> Any:
         return json.loads(self.out)
+
+
+def without_notice(err: str) -> str:
+    """Return stderr without the notice that kernels compile."""
+    return err.replace(f"{COMPILING}\n", "")
 
 
 RunCli = Callable[..., Ran]
@@ -43,7 +55,7 @@ def spawn_cli(*tokens: object, **env: str) -> Ran:
     """Run a command in a process of its own, to its end."""
     with start_cli(*tokens, **env) as process:
         out, err = process.communicate(timeout=300)
-    return Ran(process.returncode, out, err)
+    return Ran.of(process.returncode, out, err)
 
 
 def options(files: Mapping[str, Path | None]) -> list[str]:

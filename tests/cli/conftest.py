@@ -16,7 +16,7 @@ def run_cli(capfd: pytest.CaptureFixture[str]) -> RunCli:
     def run_command(*tokens: object) -> Ran:
         capfd.readouterr()
         code = run([str(token) for token in tokens])
-        return Ran(code, *capfd.readouterr())
+        return Ran.of(code, *capfd.readouterr())
 
     return run_command
 

@@ -173,14 +173,16 @@ def test_gqa_questions(tmp_path: Path) -> None:
     records = {
         key: {"question": "What color is the bus?", "imageId": "7", "answer": color}
         for key, color in colors.items()
-    } | {"11": {"question": "Is it a bus?", "imageId": "7", "answer": "no"}}
+    } | {
+        "11": {"question": "Is it a bus?", "imageId": "7", "answer": "no"},
+        "12": {"question": "What color is the bus, blue or light red?", "imageId": "7", "answer": "blue"},
+    }
     path.write_text(json.dumps(records))
     build(RadFiles(questions=path), RadConfig(), tmp_path / "out")
     folder = read_folder(tmp_path / "out")
     assert folder.augmentations["question_id"].to_list() == sorted(colors)
-    assert dict(
-        pl.read_parquet(tmp_path / "out" / "skipped.parquet").select("question_id", "reason").rows()
-    ) == {"11": "a yes/no question"}
+    skipped = pl.read_parquet(tmp_path / "out" / "skipped.parquet").select("question_id", "reason")
+    assert skipped.rows() == [("11", "a yes/no question"), ("12", "the question offers the answers")]
     written = json.loads((tmp_path / "out" / "yes-no_from_colors_val_questions.json").read_text())
     assert written["questions"][0]["question_id"] == "00"
 

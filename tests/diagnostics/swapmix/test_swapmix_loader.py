@@ -1,3 +1,5 @@
+import doctest
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -6,6 +8,7 @@ import pytest
 from diagnostics.swapmix.worlds import Tiny, draw_plan, worlds
 from hypothesis import given, settings
 
+import shortcut_miner.diagnostics.swapmix
 from shortcut_miner.diagnostics.swapmix.config import SwapMixConfig
 from shortcut_miner.diagnostics.swapmix.loader import apply_all_swaps, apply_swap, apply_swaps, swap_matrices
 from shortcut_miner.errors import ConfigError
@@ -125,3 +128,9 @@ def test_rows_of_the_plan_are_mappings() -> None:
     frame = pl.DataFrame({"region_index": [1], "donor_region_index": [0]})
     swapped = apply_swap(np.zeros((2, 1)), frame.row(0, named=True), np.ones((1, 1)))
     assert swapped.ravel().tolist() == [0.0, 1.0]
+
+
+def test_the_cards_example_runs() -> None:
+    card = Path(str(shortcut_miner.diagnostics.swapmix.__file__)).with_name("README.md")
+    ran = doctest.testfile(str(card), module_relative=False)
+    assert (ran.failed, ran.attempted) == (0, 5)

@@ -1,0 +1,137 @@
+"""A model's answers under the three conditions, beside the right ones, for the questions to evaluate."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from shortcut_miner.diagnostics.fpvg.config import CONDITIONS
+from shortcut_miner.errors import SchemaError, examples, problem_list
+from shortcut_miner.sources.predictions import read_predictions
+from shortcut_miner.sources.reading import Reading
+from shortcut_miner.text import answer_forms
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRun:
+    """One model's three prediction files; several runs of one model differ by `seed`.
+
+    Attributes
+    ----------
+    model : str
+        Its name.
+    all, relevant, irrelevant : Path
+        Its answers when it sees all regions, the relevant ones only, the irrelevant ones only.
+    seed : str
+        Which run of the model; empty if there is only one.
+    """
+
+    model: str
+    all: Path
+    relevant: Path
+    irrelevant: Path
+    seed: str = ""
+
+    @property
+    def name(self) -> str:
+        """The model's name with its seed."""
+        return f"{self.model}@{self.seed}" if self.seed else self.model
+
+    def file(self, condition: str) -> Path:
+        """Return the file of one condition."""
+        return {"all": self.all, "relevant": self.relevant, "irrelevant": self.irrelevant}[condition]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunAnswers:
+    """One run as read: per condition the reading, and the probability of the *all* answer where given."""
+
+    run: ModelRun
+    readings: Mapping[str, Reading]
+
+
+def read_run(run: ModelRun) -> RunAnswers:
+    """Read the three files of a run.
+
+    Raises
+    ------
+    SourceError
+        A file that can't be read, or has an id twice.
+    """
+    return RunAnswers(run, {name: read_predictions(run.file(name)) for name in CONDITIONS})
+
+
+def joined_answers(questions: pl.DataFrame, answered: RunAnswers) -> pl.DataFrame:
+    """Return question_id, image_id, answer, and the answer under each condition, null where there is none."""
+    table = questions.select("question_id", "image_id", "answer")
+    for condition, reading in answered.readings.items():
+        given = reading.table.select("question_id", pl.col("answer").alias(condition))
+        table = table.join(given, on="question_id", how="left", validate="1:1", maintain_order="left")
+    return table
+
+
+def check_ids(questions: pl.DataFrame, evaluated: pl.Series, answered: RunAnswers) -> tuple[str, ...]:
+    """Raise if a run lacks an evaluated question, or wrote ids that it must have changed; return notes.
+
+    Parameters
+    ----------
+    questions : pl.DataFrame
+        All questions of the build.
+    evaluated : pl.Series
+        Ids of those that the metric needs.
+    answered : RunAnswers
+        The run.
+
+    Raises
+    ------
+    SchemaError
+        Questions without an answer under some condition, or ids without their leading zeros: by condition,
+        with counts and examples.
+    """
+    problems, notes = [], []
+    known = questions["question_id"]
+    for condition, reading in answered.readings.items():
+        given = reading.table["question_id"]
+        strangers = given.filter(~given.is_in(known.implode()))
+        missing = known.filter(~known.is_in(given.implode()))
+        shortened = _without_zeros(missing, strangers)
+        needed = evaluated.filter(~evaluated.is_in(given.implode()))
+        if len(shortened):
+            pairs = [f"{short} for {long}" for short, long in shortened.head(3).iter_rows()]
+            problems.append(
+                f"{condition}: {len(shortened):,} ids lost their leading zeros ({', '.join(pairs)}); "
+                "write ids as text"
+            )
+        elif len(needed):
+            problems.append(f"{condition}: no answer to {len(needed):,} questions ({examples(needed)})")
+        if len(strangers) and not len(shortened):
+            notes.append(
+                f"{answered.run.name}, {condition}: answers to {len(strangers):,} other questions left out"
+            )
+    if problems:
+        title = (
+            f"predictions of {answered.run.name}: got ids that don't fit, expected an answer to each of the "
+            f"{len(evaluated):,} evaluated questions under each condition. Correct the files."
+        )
+        raise SchemaError(problem_list(title, problems))
+    return tuple(notes)
+
+
+def _without_zeros(missing: pl.Series, strangers: pl.Series) -> pl.DataFrame:
+    """Return the strange ids that are a missing one without its leading zeros: short, long."""
+    digits = pl.col("long").str.strip_chars_start("0").replace("", "0")
+    stripped = missing.to_frame("long").with_columns(short=digits)
+    changed = stripped.filter(pl.col("short") != pl.col("long"))
+    return changed.filter(pl.col("short").is_in(strangers.implode())).select("short", "long")
+
+
+def normalised(table: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Return the table with its answers as VQA's evaluation compares them; null stays null."""
+    forms = answer_forms(pl.concat(table[name].rename("answer") for name in columns))
+    return table.with_columns(
+        pl.col(name).replace_strict(
+            forms["answer"], forms["normalised"], default=None, return_dtype=pl.String
+        )
+        for name in columns
+    )

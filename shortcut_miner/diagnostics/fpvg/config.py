@@ -1,0 +1,151 @@
+"""Options of the FPVG room: what changes its result, and nothing else.
+
+A preset fills in the options that were not given: ``code`` follows FPVG's released scripts, ``paper`` the
+article (Reich et al., Findings of EMNLP 2023). The room's README has the table of both.
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any, Literal
+
+from shortcut_miner.errors import ConfigError
+
+Preset = Literal["default", "code", "paper"]
+Relevant = Literal["path", "final"]
+OverlapOver = Literal["region", "object"]
+BoxArithmetic = Literal["reference", "exact"]
+Padding = Literal["excluded", "reference"]
+OnBadRow = Literal["error", "skip"]
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "default": {"overlap_over": "region", "box_arithmetic": "reference", "padding": "excluded"},
+    "code": {"overlap_over": "region", "box_arithmetic": "reference", "padding": "reference"},
+    "paper": {"overlap_over": "object", "box_arithmetic": "exact", "padding": "excluded"},
+}
+CONDITIONS = ("all", "relevant", "irrelevant")
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "preset": tuple(PRESETS),
+    "relevant": ("path", "final"),
+    "overlap_over": ("region", "object"),
+    "box_arithmetic": ("reference", "exact"),
+    "padding": ("excluded", "reference"),
+    "on_bad_row": ("error", "skip"),
+}
+_OPTIONAL = frozenset(PRESETS["default"])
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FpvgFiles:
+    """Input files of ``fpvg build``.
+
+    Attributes
+    ----------
+    questions : Path
+        GQA questions JSON with annotations, or the folder over which it is split.
+    scene_graphs : Path
+        GQA scene graphs JSON, or Visual Genome objects or attributes JSON.
+    detections : Path
+        A detector's boxes: GQA HDF5 (a file or a folder of shards), bottom-up, LXMERT or VinVL TSV, object
+        detection JSONL, COCO results JSON, Open Images CSV, or Parquet.
+    detections_info : Path, optional
+        The file that some formats need beside: info JSON of HDF5 (found by itself if there is one),
+        categories of COCO results, vocabulary of LXMERT, class descriptions of Open Images.
+    """
+
+    questions: Path
+    scene_graphs: Path
+    detections: Path
+    detections_info: Path | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FpvgConfig:
+    """Options of ``fpvg build``. None means: what the preset says.
+
+    Attributes
+    ----------
+    preset : {"default", "code", "paper"}
+        Follow the released scripts, the article, or the scripts without their padding.
+    relevant : {"path", "final"}
+        A question's relevant objects: all that its texts name, or those of the answer alone.
+    iou_threshold : float
+        A region with a larger IoU with some relevant object is relevant.
+    overlap_threshold : float
+        A region with at most this overlap with every relevant object is irrelevant.
+    overlap_over : {"region", "object"}, optional
+        Overlap is the share of the region, or of the object, that the other covers.
+    box_arithmetic : {"reference", "exact"}, optional
+        Truncate coordinates, widths and heights as the released scripts do, or compute exactly.
+    padding : {"excluded", "reference"}, optional
+        Rows that fill up the detector's arrays are no regions, or count where the released scripts
+        let them count.
+    nested_json : bool
+        Also write the lists as the released scripts do: {image: {question: [region]}}.
+    long_form : bool
+        Also write a row for each question, condition and region.
+    on_bad_row : {"error", "skip"}
+        Stop at rows that don't fit, or count and skip them (exit code 3).
+    """
+
+    preset: Preset = "default"
+    relevant: Relevant = "path"
+    iou_threshold: float = 0.5
+    overlap_threshold: float = 0.25
+    overlap_over: OverlapOver | None = None
+    box_arithmetic: BoxArithmetic | None = None
+    padding: Padding | None = None
+    nested_json: bool = False
+    long_form: bool = False
+    on_bad_row: OnBadRow = "error"
+
+    def __post_init__(self) -> None:
+        """Fill in the preset and check every value."""
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices and not (value is None and name in _OPTIONAL):
+                _reject(name, value, f"one of {', '.join(choices)}")
+        for name, value in PRESETS[self.preset].items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+        for name in ("iou_threshold", "overlap_threshold"):
+            if not 0 <= getattr(self, name) < 1:
+                _reject(name, getattr(self, name), "a number of at least 0, below 1")
+        if self.iou_threshold < self.overlap_threshold:
+            raise ConfigError(
+                f"iou_threshold and overlap_threshold: got {self.iou_threshold} below "
+                f"{self.overlap_threshold}, expected at least as much, or a region could be relevant "
+                "and irrelevant. Change --iou-threshold or --overlap-threshold."
+            )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreConfig:
+    """Options of ``fpvg score``.
+
+    Attributes
+    ----------
+    normalize : bool
+        Compare answers after VQA normalisation instead of character by character.
+    trust_ids : bool
+        Evaluate every question of an id list, also those that the build found not evaluable.
+    resamples : int
+        Bootstrap resamples of images; 0 leaves the intervals out.
+    seed : int
+        Of the bootstrap.
+    """
+
+    normalize: bool = False
+    trust_ids: bool = False
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        if self.resamples < 0:
+            _reject("resamples", self.resamples, "a whole number of 0 or more")
+
+
+def _reject(name: str, value: object, expected: str) -> None:
+    option = "--" + name.replace("_", "-")
+    raise ConfigError(f"{name}: got {value!r}, expected {expected}. Change {option}.")

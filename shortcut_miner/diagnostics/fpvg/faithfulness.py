@@ -1,0 +1,156 @@
+"""What probabilities and importances add: sufficiency, comprehensiveness, and the match of rankings.
+
+Reich et al. (2023), section 4 (equations 7 and 8, Figures 3 and 4) and appendix D.2.
+"""
+
+import numpy as np
+import polars as pl
+
+from shortcut_miner.intervals import summarise
+
+THRESHOLDS = (0.01, 0.2, 0.4)
+GROUNDING = "grounding"
+
+
+def with_changes(probabilities: pl.DataFrame) -> pl.DataFrame:
+    """Return sufficiency and comprehensiveness of each question.
+
+    Parameters
+    ----------
+    probabilities : pl.DataFrame
+        all, relevant, irrelevant: the probability of the answer given under *all*, in each condition.
+
+    Returns
+    -------
+    pl.DataFrame
+        The table with sufficiency (what the answer loses with the relevant regions alone: low is good) and
+        comprehensiveness (what it loses without them: high is good), Float64.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"all": [0.9], "relevant": [0.8], "irrelevant": [0.2]})
+    >>> with_changes(table).select(pl.col("sufficiency", "comprehensiveness").round(3)).rows()
+    [(0.1, 0.7)]
+    """
+    return probabilities.with_columns(
+        sufficiency=pl.col("all") - pl.col("relevant"),
+        comprehensiveness=pl.col("all") - pl.col("irrelevant"),
+    )
+
+
+def summarise_changes(changes: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+    """Return mean sufficiency and comprehensiveness, overall and inside FPVG+ and FPVG-, with intervals.
+
+    Parameters
+    ----------
+    changes : pl.DataFrame
+        model, scorer, image_id, grounding ("plus" or "minus"), sufficiency, comprehensiveness.
+    """
+    return pl.concat(
+        summarise(changes, by=[GROUNDING], metric=metric, resamples=resamples, seed=seed)
+        for metric in ("sufficiency", "comprehensiveness")
+    )
+
+
+def quadrants(changes: pl.DataFrame) -> pl.DataFrame:
+    """Return how FPVG+ and FPVG- fall into the quadrants of sufficiency and comprehensiveness.
+
+    Parameters
+    ----------
+    changes : pl.DataFrame
+        model, grounding, sufficiency, comprehensiveness.
+
+    Returns
+    -------
+    pl.DataFrame
+        model, threshold, grounding, is_sufficient (sufficiency below the threshold), is_comprehensive
+        (comprehensiveness above it), count, share (percent of the model's questions with that grounding).
+    """
+    parts = []
+    for threshold in THRESHOLDS:
+        placed = changes.select(
+            "model",
+            pl.lit(threshold).alias("threshold"),
+            GROUNDING,
+            is_sufficient=pl.col("sufficiency") < threshold,
+            is_comprehensive=pl.col("comprehensiveness") > threshold,
+        )
+        keys = ["model", "threshold", GROUNDING, "is_sufficient", "is_comprehensive"]
+        parts.append(placed.group_by(keys, maintain_order=True).agg(count=pl.len()))
+    table = pl.concat(parts)
+    share = 100 * pl.col("count") / pl.col("count").sum().over("model", "threshold", GROUNDING)
+    order = ["model", "threshold", GROUNDING, "is_sufficient", "is_comprehensive"]
+    return table.with_columns(share=share).sort(order, descending=[False, False, True, True, True])
+
+
+def ranking_match(lists: pl.DataFrame, importance: pl.DataFrame) -> pl.DataFrame:
+    """Return how well an importance ranking of regions agrees with the region lists.
+
+    Parameters
+    ----------
+    lists : pl.DataFrame
+        question_id, relevant, irrelevant List[UInt32].
+    importance : pl.DataFrame
+        question_id, region_index, importance; a row a region.
+
+    Returns
+    -------
+    pl.DataFrame
+        question_id, match_relevant, match_irrelevant (percent): of the N most important regions, the share
+        that is in the list, where N is the length of the list. Questions without importances are left out.
+        Equally important regions are ranked by their number.
+
+    Examples
+    --------
+    >>> lists = pl.DataFrame({"question_id": ["q"], "relevant": [[0, 1]], "irrelevant": [[2]]})
+    >>> importance = pl.DataFrame(
+    ...     {"question_id": ["q"] * 3, "region_index": [0, 1, 2], "importance": [0.5, 0.1, 0.9]})
+    >>> ranking_match(lists, importance).rows()
+    [('q', 50.0, 100.0)]
+    """
+    rank = pl.int_range(pl.len()).over("question_id")
+    ranked = (
+        importance.select("question_id", pl.col("region_index").cast(pl.UInt32), "importance")
+        .sort("question_id", "importance", "region_index", descending=[False, True, False])
+        .with_columns(rank=rank)
+    )
+    result = lists.select("question_id").join(
+        ranked.select("question_id").unique(), on="question_id", how="semi", maintain_order="left"
+    )
+    for condition in ("relevant", "irrelevant"):
+        matched = _matched(lists, ranked, condition)
+        result = result.join(matched, on="question_id", how="left", validate="1:1", maintain_order="left")
+    return result
+
+
+def _matched(lists: pl.DataFrame, ranked: pl.DataFrame, condition: str) -> pl.DataFrame:
+    """Return question_id and the share of the list's regions among as many most important ones."""
+    listed = lists.select("question_id", pl.col(condition).list.len().alias("size"), condition)
+    regions = listed.explode(condition).rename({condition: "region_index"})
+    placed = regions.join(ranked, on=["question_id", "region_index"], how="left", validate="1:1")
+    is_top = (pl.col("rank") < pl.col("size")).fill_null(value=False)
+    return placed.group_by("question_id").agg((100 * is_top.mean()).alias(f"match_{condition}"))
+
+
+def summarise_ranking(matches: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
+    """Return the mean ranking match, overall and inside FPVG+ and FPVG-, with intervals.
+
+    Parameters
+    ----------
+    matches : pl.DataFrame
+        model, scorer, image_id, grounding, match_relevant, match_irrelevant.
+    """
+    return pl.concat(
+        summarise(matches, by=[GROUNDING], metric=metric, resamples=resamples, seed=seed)
+        for metric in ("match_relevant", "match_irrelevant")
+    )
+
+
+def median_and_deviation(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, float]:
+    """Return the median and the largest distance from it, as the article's Tables 3 and 6 print seeds.
+
+    >>> median_and_deviation(np.array([20.0, 22.0, 23.5]))
+    (22.0, 2.0)
+    """
+    middle = float(np.median(values))
+    return middle, float(np.abs(values - middle).max())

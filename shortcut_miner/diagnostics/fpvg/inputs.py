@@ -1,0 +1,111 @@
+"""Reading what FPVG needs: questions with their objects, scene graphs, and a detector's boxes."""
+
+import dataclasses
+from collections.abc import Mapping
+
+import polars as pl
+
+from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles
+from shortcut_miner.sources.gqa import read_gqa_questions
+from shortcut_miner.sources.image_ids import check_image_join
+from shortcut_miner.sources.reading import Reading
+from shortcut_miner.sources.regions import read_regions
+from shortcut_miner.sources.scene_graphs import read_scene_graphs
+from shortcut_miner.storage import InputRecord, table_sha256
+
+# Enough of each table to tell its content, and unique in every row.
+_KEYS = {
+    "questions": ["question_id"],
+    "scene_graphs": ["image_id", "object_id"],
+    "detections": ["image_id", "region_index"],
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FpvgInputs:
+    """Tables read, with what was decided and lost on the way.
+
+    Attributes
+    ----------
+    questions : pl.DataFrame
+        schemas.GqaQuestions, in file order.
+    objects : pl.DataFrame
+        schemas.SceneObjects.
+    annotated_images : pl.DataFrame
+        schemas.Images of the scene graphs.
+    regions : pl.DataFrame
+        schemas.Regions of the questions' images.
+    detected_images : pl.DataFrame
+        schemas.Images of the detector, of the questions' images.
+    records : tuple of InputRecord
+        One a file.
+    dropped : mapping of str to int
+        Rows skipped on request, by file and reason.
+    notes, warnings : tuple of str
+        In words, for the console and ``run.json``.
+    """
+
+    questions: pl.DataFrame
+    objects: pl.DataFrame
+    annotated_images: pl.DataFrame
+    regions: pl.DataFrame
+    detected_images: pl.DataFrame
+    records: tuple[InputRecord, ...]
+    dropped: Mapping[str, int]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def read_inputs(files: FpvgFiles, config: FpvgConfig, limit: int | None = None) -> FpvgInputs:
+    """Return the inputs of a build; `limit` keeps the first questions.
+
+    Raises
+    ------
+    SourceError
+        A file that can't be read or has rows that don't fit; no image in common.
+    ConfigError, BackendError
+        The detections need another file or library; see :func:`shortcut_miner.sources.regions.read_regions`.
+    """
+    skip = config.on_bad_row
+    asked = read_gqa_questions(files.questions, on_bad_row=skip, limit=limit)
+    graphs = read_scene_graphs(files.scene_graphs, on_bad_row=skip)
+    wanted = asked.table["image_id"].unique()
+    detected = read_regions(
+        files.detections,
+        info=files.detections_info,
+        sizes=graphs.images,
+        images=frozenset(wanted.to_list()),
+        on_bad_row=skip,
+    )
+    readings: dict[str, Reading] = {"questions": asked, "scene_graphs": graphs, "detections": detected}
+    known = detected.images.filter(pl.col("region_count").is_not_null())
+    found = (
+        check_image_join(asked.table["image_id"], graphs.images["image_id"], right="scene graphs"),
+        check_image_join(asked.table["image_id"], known["image_id"]),
+    )
+    return FpvgInputs(
+        questions=asked.table,
+        objects=graphs.table.filter(pl.col("image_id").is_in(wanted.implode())),
+        annotated_images=graphs.images,
+        regions=detected.regions,
+        detected_images=detected.images,
+        records=tuple(_record(role, reading) for role, reading in readings.items()),
+        dropped={
+            f"{role}: {reason}": count
+            for role, reading in readings.items()
+            for reason, count in reading.dropped.items()
+        },
+        notes=tuple(f"{role}: {note}" for role, reading in readings.items() for note in reading.notes),
+        warnings=tuple(warning for warning in found if warning),
+    )
+
+
+def _record(role: str, reading: Reading) -> InputRecord:
+    file = reading.file
+    return InputRecord(
+        role=role,
+        name=file.name if file.member is None else f"{file.name}/{file.member}",
+        size=file.size,
+        sha256=file.sha256,
+        content_sha256=table_sha256(reading.table, _KEYS[role]),
+    )

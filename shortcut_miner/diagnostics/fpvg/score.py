@@ -1,0 +1,275 @@
+"""Score: FPVG of any number of models on the questions of a build, or on lists of them.
+
+Reich et al. (2023), sections 3 to 5. Shares and accuracies are in percent, with intervals by bootstrap over
+images.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shortcut_miner.diagnostics.fpvg import score_outputs
+from shortcut_miner.diagnostics.fpvg.answers import (
+    ModelRun,
+    RunAnswers,
+    check_ids,
+    joined_answers,
+    normalised,
+    read_run,
+)
+from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, ScoreConfig
+from shortcut_miner.diagnostics.fpvg.extras import Work, changes, drops_between, over_seeds, ranking
+from shortcut_miner.diagnostics.fpvg.folder import FpvgFolder, read_folder
+from shortcut_miner.diagnostics.fpvg.metric import CODES, category_masks, codes, outcome_counts
+from shortcut_miner.diagnostics.fpvg.scored import full_set_scores, scores_of
+from shortcut_miner.errors import ConfigError, SchemaError, examples
+from shortcut_miner.sources.question_values import read_id_list
+from shortcut_miner.sources.reading import Reading
+
+OnStage = Callable[[str], None]
+GROUPS = ("structural", "semantic")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScoreReport:
+    """Scores of models on one FPVG folder.
+
+    Attributes
+    ----------
+    scores : pl.DataFrame
+        metric, group, subgroup, scorer, model, value, n, low, high (as of
+        :func:`shortcut_miner.intervals.summarise`). Groups: overall, structural, semantic, every question
+        (evaluable or not); with id lists, the first three per list.
+    categories : pl.DataFrame
+        question_id, model, category (good or bad grounding, correct or wrong), one row an evaluated question.
+    outcomes : pl.DataFrame
+        list, model, outcome, count: the released script's finer counts.
+    seeds : pl.DataFrame or None
+        model, metric, group, subgroup, runs, median, largest_deviation, where a model has several runs.
+    drops : pl.DataFrame or None
+        model, metric, first, second, value_first, value_second, drop, with two id lists.
+    quadrants : pl.DataFrame or None
+        With probabilities; see :func:`shortcut_miner.diagnostics.fpvg.faithfulness.quadrants`.
+    notes : tuple of str
+        What was decided while reading.
+    """
+
+    scores: pl.DataFrame
+    categories: pl.DataFrame
+    outcomes: pl.DataFrame
+    seeds: pl.DataFrame | None
+    drops: pl.DataFrame | None
+    quadrants: pl.DataFrame | None
+    notes: tuple[str, ...]
+
+
+def score(
+    path: Path,
+    runs: Sequence[ModelRun],
+    config: ScoreConfig,
+    out: Path | None = None,
+    *,
+    id_lists: Mapping[str, Path] | None = None,
+    importance: Mapping[str, Path] | None = None,
+    on_stage: OnStage | None = None,
+) -> ScoreReport:
+    """Score models' answers under the three conditions.
+
+    Parameters
+    ----------
+    path : Path
+        What ``fpvg build`` wrote.
+    runs : sequence of ModelRun
+        Models with their three files; several runs of a model differ by their seed.
+    config : ScoreConfig
+        Options.
+    out : Path, optional
+        Folder for scores.parquet and what else :class:`ScoreReport` holds, scores.{json,md,tex} and
+        manifest.json.
+    id_lists : mapping of str to Path, optional
+        Name -> list of question ids to evaluate in place of the build's evaluable questions. Questions that
+        are not evaluable are left out, unless ``trust_ids``.
+    importance : mapping of str to Path, optional
+        Model -> file with question_id, region_index and importance.
+    on_stage : callable, optional
+        Called with the name of each stage before it starts.
+
+    Raises
+    ------
+    SourceError, SchemaError
+        A file that can't be read; missing, repeated or changed question ids.
+    ConfigError
+        No runs, a run twice, or importances of a model without a run.
+    """
+    tell = on_stage or (lambda stage: None)
+    _check_runs(runs, importance or {})
+    tell("read")
+    folder = read_folder(path)
+    readings = [read_run(run) for run in runs]
+    lists, list_readings, notes = _question_lists(folder, id_lists or {}, config)
+    everyone = pl.concat(lists.values()).unique()
+    for answered in readings:
+        notes += check_ids(folder.questions, everyone, answered)
+        notes += tuple(
+            f"{answered.run.name}: {note}" for one in answered.readings.values() for note in one.notes
+        )
+    tell("score")
+    work = Work(folder, readings, _answers(folder, readings, config), config)
+    parts, categories, outcomes, quadrant_parts = [], [], [], []
+    for name, ids in lists.items():
+        scored = _score_list(work, name if id_lists else None, ids, importance or {})
+        parts.append(scored[0])
+        categories.append(scored[1])
+        outcomes.append(scored[2])
+        quadrant_parts += [scored[3]] if scored[3] is not None else []
+    parts.append(full_set_scores(work.answers, work.scorer, config))
+    scores = pl.concat(parts)
+    report = ScoreReport(
+        scores=scores,
+        categories=pl.concat(categories).unique(maintain_order=True),
+        outcomes=pl.concat(outcomes),
+        seeds=over_seeds(scores, runs),
+        drops=drops_between(scores, list(lists)) if len(lists) == 2 else None,
+        quadrants=pl.concat(quadrant_parts) if quadrant_parts else None,
+        notes=notes,
+    )
+    if out is not None:
+        tell("write")
+        score_outputs.write(out, report, folder, readings, list_readings, config)
+    return report
+
+
+def _check_runs(runs: Sequence[ModelRun], importance: Mapping[str, Path]) -> None:
+    if not runs:
+        raise ConfigError(
+            "predictions: got none, expected three files of at least one model. Give --all, --relevant and "
+            "--irrelevant NAME=FILE."
+        )
+    names = [run.name for run in runs]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ConfigError(
+            f"predictions: got {examples(repeated)} more than once, expected one run a name. "
+            "Give several runs of a model as NAME@SEED."
+        )
+    strange = [name for name in importance if name not in names]
+    if strange:
+        raise ConfigError(
+            f"importance: got {examples(strange)}, expected one of {', '.join(names)}. Use a run's name."
+        )
+
+
+def _question_lists(
+    folder: FpvgFolder, id_lists: Mapping[str, Path], config: ScoreConfig
+) -> tuple[dict[str, pl.Series], dict[str, Reading], tuple[str, ...]]:
+    """Return the ids to evaluate by list name, their readings, and notes."""
+    evaluable = folder.regions.filter("is_evaluable")["question_id"]
+    if not id_lists:
+        return {"evaluable": _not_empty(evaluable, "the build")}, {}, ()
+    lists, readings, notes = {}, {}, []
+    for name, path in id_lists.items():
+        ids, readings[name] = read_id_list(path)
+        unknown = ids.filter(~ids.is_in(folder.questions["question_id"].implode()))
+        if len(unknown):
+            raise SchemaError(
+                f"{path}: got {len(unknown):,} ids that the build lacks ({examples(unknown)}), expected ids "
+                "of its questions. Build on all the questions, or correct the list."
+            )
+        kept = ids if config.trust_ids else ids.filter(ids.is_in(evaluable.implode()))
+        if len(kept) < len(ids):
+            notes.append(
+                f"{name}: {len(ids) - len(kept):,} of {len(ids):,} listed questions are not evaluable and "
+                "left out"
+            )
+        lists[name] = _not_empty(kept, str(path))
+    return lists, readings, tuple(notes)
+
+
+def _not_empty(ids: pl.Series, what: str) -> pl.Series:
+    if not len(ids):
+        raise SchemaError(
+            f"{what}: got no evaluable question, expected at least one. Check the build's exclusions."
+        )
+    return ids
+
+
+def _answers(
+    folder: FpvgFolder, readings: Sequence[RunAnswers], config: ScoreConfig
+) -> dict[str, pl.DataFrame]:
+    """Return per run the joined answers of all questions that have a right one."""
+    questions = folder.questions.filter(pl.col("answer").is_not_null())
+    result = {}
+    for answered in readings:
+        table = joined_answers(questions, answered)
+        result[answered.run.name] = normalised(table, ["answer", *CONDITIONS]) if config.normalize else table
+    return result
+
+
+def _score_list(
+    work: Work, name: str | None, ids: pl.Series, importance: Mapping[str, Path]
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame | None]:
+    """Return scores, categories, outcomes and quadrants of one list of questions."""
+    questions = work.folder.questions.filter(pl.col("question_id").is_in(ids.implode()))
+    _check_answers(questions)
+    of_run, categories, outcomes = {}, [], []
+    for run, table in work.answers.items():
+        evaluated = questions.select("question_id", *GROUPS).join(
+            table, on="question_id", how="left", validate="1:1", maintain_order="left"
+        )
+        of_run[run] = (evaluated, codes(evaluated))
+        categories.append(_categories(run, *of_run[run]))
+        outcomes.append(_outcomes(name, run, evaluated))
+    grounding = _grounding(pl.concat(categories), questions)
+    scores = [scores_of(of_run, GROUPS, work.scorer, work.config)]
+    more, quadrant_table = changes(work, grounding)
+    table = pl.concat([*scores, *more, *ranking(work, grounding, importance)])
+    if name is not None:
+        is_overall = pl.col("group") == "overall"
+        in_list = (
+            pl.when(is_overall).then(pl.lit(name)).otherwise(pl.format("{} in {}", "group", pl.lit(name)))
+        )
+        table = table.with_columns(group=in_list)
+    return table, pl.concat(categories), pl.concat(outcomes), quadrant_table
+
+
+def _check_answers(questions: pl.DataFrame) -> None:
+    unknown = questions.filter(pl.col("answer").is_null())["question_id"]
+    if len(unknown):
+        raise SchemaError(
+            f"questions: got {len(unknown):,} to evaluate without an answer ({examples(unknown)}), expected "
+            "the right answer of each. Build on a split with answers."
+        )
+
+
+def _outcomes(name: str | None, run: str, evaluated: pl.DataFrame) -> pl.DataFrame:
+    counted = outcome_counts(evaluated)
+    columns = {"list": name, "model": run, "outcome": list(counted), "count": list(counted.values())}
+    return pl.DataFrame(columns, schema_overrides={"list": pl.String, "count": pl.UInt32})
+
+
+def _grounding(categories: pl.DataFrame, questions: pl.DataFrame) -> pl.DataFrame:
+    """Return question_id, model, image_id and grounding ("plus" or "minus")."""
+    is_good = pl.col("category").str.starts_with("good")
+    named = categories.select(
+        "question_id", "model", grounding=pl.when(is_good).then(pl.lit("plus")).otherwise(pl.lit("minus"))
+    )
+    images = questions.select("question_id", "image_id")
+    return named.join(images, on="question_id", how="left", validate="m:1", maintain_order="left")
+
+
+def _categories(
+    run: str, evaluated: pl.DataFrame, code: np.ndarray[tuple[int], np.dtype[np.int64]]
+) -> pl.DataFrame:
+    names = np.empty(CODES, dtype=object)
+    for name, mask in category_masks().items():
+        names[mask] = name
+    return pl.DataFrame(
+        {
+            "question_id": evaluated["question_id"],
+            "model": pl.repeat(run, len(evaluated), eager=True),
+            "category": pl.Series(names[code].tolist(), dtype=pl.String),
+        }
+    )

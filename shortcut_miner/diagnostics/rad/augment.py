@@ -1,0 +1,114 @@
+"""From questions to augmentations in memory: sources, pools, draw, surfaces."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import polars as pl
+
+from shortcut_miner.diagnostics.rad.config import RadConfig
+from shortcut_miner.diagnostics.rad.language import Tagger
+from shortcut_miner.diagnostics.rad.pools import answer_pools, draw_answers
+from shortcut_miner.diagnostics.rad.sources import find_sources
+from shortcut_miner.diagnostics.rad.surfaces import with_surfaces
+from shortcut_miner.schemas import Augmentations, SkippedSources, validated
+from shortcut_miner.timing import StageCost, timed
+
+OnStage = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Augmented:
+    """The augmentations of a set of questions.
+
+    Attributes
+    ----------
+    augmentations : pl.DataFrame
+        schemas.Augmentations, sorted by question_id.
+    skipped : pl.DataFrame
+        schemas.SkippedSources: every other question, sorted by question_id.
+    pools : pl.DataFrame
+        augmentation, pool, substitute, count: what "no" answers were drawn from.
+    tagger : Tagger or None
+        The spaCy pipeline, if there was something to tag.
+    """
+
+    augmentations: pl.DataFrame
+    skipped: pl.DataFrame
+    pools: pl.DataFrame
+    tagger: Tagger | None
+
+
+def augment_questions(
+    questions: pl.DataFrame,
+    config: RadConfig | None = None,
+    *,
+    pools: pl.DataFrame | None = None,
+    costs: list[StageCost] | None = None,
+    on_stage: OnStage | None = None,
+) -> Augmented:
+    """Return the yes/no augmentations of a table of questions.
+
+    Parameters
+    ----------
+    questions : pl.DataFrame
+        ``schemas.Questions``, in any order.
+    config : RadConfig, optional
+        Options.
+    pools : pl.DataFrame, optional
+        Answers to draw from, as of :func:`.pools.answer_pools`; default: those of `questions`. With the
+        pools of a whole set, its shards give exactly the rows that the whole gives.
+    costs, on_stage
+        Filled with, and told, the stages.
+
+    Raises
+    ------
+    BackendError
+        spaCy, its model or inflect is missing.
+    ConfigError
+        Pools that are no pools.
+
+    Notes
+    -----
+    Rosenberg, Gat, Feder and Reichart, "Are VQA Systems RAD?" (ACL 2021), section 2.2.
+
+    Examples
+    --------
+    >>> answers = ["red", "blue"] * 20
+    >>> questions = pl.DataFrame({
+    ...     "question_id": [str(n) for n in range(40)], "image_id": "1", "question": "What color is the bus?",
+    ...     "question_type": None, "answer_type": "other", "answer": answers,
+    ...     "answers": [[answer] * 10 for answer in answers], "answer_record_key": None, "split": "val",
+    ... })
+    >>> made = augment_questions(questions).augmentations
+    >>> made.select("question", "answer", "original_answer").row(0)
+    ('Is the color of the bus blue?', 'no', 'red')
+    """
+    config = config or RadConfig()
+    costs = [] if costs is None else costs
+    with timed(costs, "find sources", on_stage):
+        sources = find_sources(questions, config)
+    with timed(costs, "draw", on_stage):
+        pools = answer_pools(sources.eligible, config.pool_by) if pools is None else pools
+        drawn, undrawn = draw_answers(sources.eligible, pools, config)
+    with timed(costs, "phrase", on_stage):
+        made = with_surfaces(drawn, config.mode)
+    augmentations = made.select(
+        "question_id",
+        "augmentation",
+        "image_id",
+        question="augmented",
+        answer="drawn_answer",
+        form="form",
+        question_type="question_type",
+        original_question="question",
+        original_answer="answer",
+        substituted_answer="substitute",
+        split=pl.col("split").fill_null("all"),
+    ).sort("question_id", "augmentation")
+    skipped = pl.concat([sources.skipped, undrawn]).sort("question_id")
+    return Augmented(
+        validated(augmentations, Augmentations, "augmentations"),
+        validated(skipped, SkippedSources, "skipped questions"),
+        pools,
+        sources.tagger,
+    )

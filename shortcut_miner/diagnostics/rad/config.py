@@ -1,0 +1,183 @@
+"""Options of the RAD room: what changes its result, and nothing else. The room's README has their table."""
+
+import dataclasses
+from pathlib import Path
+from typing import Literal
+
+from shortcut_miner.errors import ConfigError
+
+TYPES = ("colors", "how-many", "what-kind")
+FORMS = ("are", "are-there", "bare", "no-verb")
+
+Mode = Literal["grammar", "literal"]
+PoolBy = Literal["type", "subject"]
+OnBadRow = Literal["error", "skip"]
+Correct = Literal["equal", "soft"]
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "mode": ("grammar", "literal"),
+    "pool_by": ("type", "subject"),
+    "on_bad_row": ("error", "skip"),
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RadFiles:
+    """Input files of ``rad build``.
+
+    Attributes
+    ----------
+    questions : Path
+        VQA or GQA questions JSON, or one Parquet, Arrow, CSV or JSONL table of questions and answers.
+    annotations : Path, optional
+        The annotations of a VQA questions JSON; other files have their answers in themselves.
+    pools : Path, optional
+        The pools.parquet of a build on a whole set: then a shard of it gives the rows that the whole gives.
+    """
+
+    questions: Path
+    annotations: Path | None = None
+    pools: Path | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PairFiles:
+    """Files that ``rad score`` reads in place of a build's folder: any two aligned sets of questions.
+
+    Attributes
+    ----------
+    pairs : Path, optional
+        Parquet, CSV or JSONL table: original_id, augmented_id and, if there are several types, augmentation.
+    questions : Path, optional
+        The original questions: VQA JSON or a table, as for a build.
+    annotations : Path, optional
+        Their annotations; a table has its answers in itself.
+    augmented_questions : Path, optional
+        The augmented questions.
+    augmented_annotations : Path, optional
+        Their annotations.
+    """
+
+    pairs: Path | None = None
+    questions: Path | None = None
+    annotations: Path | None = None
+    augmented_questions: Path | None = None
+    augmented_annotations: Path | None = None
+
+    @property
+    def given(self) -> tuple[str, ...]:
+        """The options that were given."""
+        fields = dataclasses.fields(self)
+        return tuple(field.name for field in fields if getattr(self, field.name) is not None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class RadConfig:
+    """Options of ``rad build``.
+
+    Attributes
+    ----------
+    types : str
+        Augmentations to make, with commas between: colors, how-many, what-kind; or all.
+    mode : {"grammar", "literal"}
+        What-kind questions as the paper's examples have them (Is this animal an elephant?), or by its rule.
+    forms : str
+        Forms of how-many questions to use, with commas: are, are-there, bare, no-verb; or all.
+    pool_by : {"type", "subject"}
+        Draw the answer of a what-kind "no" from all answers, or from those given about the same subject.
+    exclude_annotators : bool
+        Never ask a "no" question with an answer that some annotator gave, or that comes close to one (maroon
+        to red, 7 to "more than 5"); otherwise the original answer alone is left out.
+    seed : int
+        Of the draws: what is drawn for a question depends on seed, type and question_id alone.
+    spacy_model : str
+        Installed spaCy pipeline that finds the nouns.
+    split : str, optional
+        Name of the split in file names; default: what the input says, or its file name.
+    columns : str, optional
+        Names in a table of questions, as in question=text,answer=label.
+    on_bad_row : {"error", "skip"}
+        Stop at rows that don't fit, or count and skip them (exit code 3).
+    """
+
+    types: str = "all"
+    mode: Mode = "grammar"
+    forms: str = "all"
+    pool_by: PoolBy = "type"
+    exclude_annotators: bool = True
+    seed: int = 0
+    spacy_model: str = "en_core_web_sm"
+    split: str | None = None
+    columns: str | None = None
+    on_bad_row: OnBadRow = "error"
+
+    def __post_init__(self) -> None:
+        """Check every value; names in lists get the order of the paper."""
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                _reject(name, getattr(self, name), f"one of {', '.join(choices)}")
+        object.__setattr__(self, "types", _listed("types", self.types, TYPES))
+        object.__setattr__(self, "forms", _listed("forms", self.forms, FORMS))
+        if not isinstance(self.seed, int):
+            _reject("seed", self.seed, "a whole number")
+        if self.split is not None and not all(one.isalnum() or one in "-_." for one in self.split or "/"):
+            _reject("split", self.split, "letters, digits, - and _")
+
+    @property
+    def chosen_types(self) -> tuple[str, ...]:
+        """The augmentations to make."""
+        return tuple(self.types.split(","))
+
+    @property
+    def chosen_forms(self) -> tuple[str, ...]:
+        """The forms of how-many questions to use."""
+        return tuple(self.forms.split(","))
+
+
+def _listed(name: str, value: str, known: tuple[str, ...]) -> str:
+    """Return the names in `value` in the order of `known`.
+
+    >>> _listed("types", "what-kind, colors", TYPES)
+    'colors,what-kind'
+    """
+    given = known if value == "all" else tuple(one.strip() for one in str(value).split(","))
+    if not set(given) <= set(known):
+        _reject(name, value, f"all, or some of {', '.join(known)} with commas between")
+    return ",".join(one for one in known if one in given)
+
+
+def _reject(name: str, value: object, expected: str) -> None:
+    option = "--" + name.replace("_", "-")
+    raise ConfigError(f"{name}: got {value!r}, expected {expected}. Change {option}.")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreConfig:
+    """Options of ``rad score``.
+
+    Attributes
+    ----------
+    correct : {"equal", "soft"}
+        An answer is right if it equals the question's answer after VQA normalisation, or if its official
+        VQA accuracy reaches the threshold.
+    threshold : float
+        Least accuracy of a right answer with --correct soft, above 0 and at most 1.
+    resamples : int
+        Bootstrap resamples of images; 0 leaves the intervals out.
+    seed : int
+        Of the bootstrap.
+    """
+
+    correct: Correct = "equal"
+    threshold: float = 0.5
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        if self.correct not in ("equal", "soft"):
+            _reject("correct", self.correct, "equal or soft")
+        if not 0 < self.threshold <= 1:
+            _reject("threshold", self.threshold, "a number above 0, at most 1")
+        if not isinstance(self.resamples, int) or self.resamples < 0:
+            _reject("resamples", self.resamples, "a whole number of 0 or more")

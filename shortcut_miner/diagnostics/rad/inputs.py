@@ -1,0 +1,161 @@
+"""Reading what RAD needs: questions with their answers, from VQA's two files, one table or GQA's JSON."""
+
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles
+from shortcut_miner.diagnostics.rad.pools import POOL_SCHEMA, check_pools
+from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.schemas import Questions
+from shortcut_miner.sources.files import open_source
+from shortcut_miner.sources.gqa import read_gqa_questions
+from shortcut_miner.sources.json_text import parse_json
+from shortcut_miner.sources.kinds import GQA_QUESTIONS, json_shape
+from shortcut_miner.sources.reading import OnBadRow, Reading
+from shortcut_miner.sources.tabular import column_names, is_table, read_question_table
+from shortcut_miner.sources.vqa import read_vqa
+from shortcut_miner.storage import InputRecord, table_sha256
+
+_SPLIT_IN_NAME = re.compile(
+    r"(?<![a-z])(train|val|valid|validation|test|test-dev|dev|minival)(?![a-z])", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RadInputs:
+    """The questions read, with what was decided and lost on the way.
+
+    Attributes
+    ----------
+    questions : pl.DataFrame
+        schemas.Questions, in file order, with `split` filled in.
+    records : tuple of InputRecord
+        One a file.
+    dropped : mapping of str to int
+        Rows skipped on request, by file and reason.
+    notes : tuple of str
+        In words.
+    pools : pl.DataFrame or None
+        Answers to draw from, of a file.
+    """
+
+    questions: pl.DataFrame
+    records: tuple[InputRecord, ...]
+    dropped: Mapping[str, int]
+    notes: tuple[str, ...]
+    pools: pl.DataFrame | None = None
+
+
+def read_inputs(files: RadFiles, config: RadConfig, limit: int | None = None) -> RadInputs:
+    """Return the questions of a build; `limit` keeps the first ones.
+
+    Raises
+    ------
+    SourceError
+        A file that can't be read or has rows that don't fit.
+    ConfigError
+        A table with annotations, or a questions JSON without.
+    """
+    columns = column_names(config.columns)
+    table, readings = read_questions(
+        files.questions, files.annotations, columns, on_bad_row=config.on_bad_row, limit=limit
+    )
+    pools = None
+    if files.pools is not None:
+        readings["pools"] = read_pools(files.pools)
+        pools = readings["pools"].table
+    split = config.split or _split_of(files.questions.name)
+    named = pl.lit(split) if config.split else pl.col("split").fill_null(split)
+    return RadInputs(
+        questions=table.with_columns(split=named),
+        records=tuple(input_record(role, reading) for role, reading in readings.items()),
+        dropped={
+            f"{role}: {reason}": count
+            for role, reading in readings.items()
+            for reason, count in reading.dropped.items()
+        },
+        notes=tuple(f"{role}: {note}" for role, reading in readings.items() for note in reading.notes),
+        pools=pools,
+    )
+
+
+def read_pools(path: Path) -> Reading:
+    """Return the pools that another build wrote.
+
+    Raises
+    ------
+    SourceError
+        The file is no such table.
+    """
+    source = open_source(path)
+    try:
+        table = pl.read_parquet(io.BytesIO(source.content))
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise SourceError(
+            f"{path}: got no Parquet table ({str(error).splitlines()[0]}), expected the pools.parquet of a "
+            "build. Give that file."
+        ) from error
+    check_pools(table, str(path))
+    return Reading(table=table.select(*POOL_SCHEMA), kind="answer pools Parquet", file=source.facts())
+
+
+def read_questions(
+    questions: Path,
+    annotations: Path | None,
+    columns: Mapping[str, str] | None = None,
+    *,
+    on_bad_row: OnBadRow = "error",
+    limit: int | None = None,
+) -> tuple[pl.DataFrame, dict[str, Reading]]:
+    """Return questions with answers from VQA's two files, one table or GQA's JSON, and the readings by role.
+
+    Raises
+    ------
+    SourceError, ConfigError
+        See :func:`read_inputs`.
+    """
+    if annotations is not None:
+        table, *readings = read_vqa(questions, annotations, on_bad_row=on_bad_row, limit=limit)
+        return table, dict(zip(("questions", "annotations"), readings, strict=True))
+    source = open_source(questions)
+    if not is_table(source):
+        if json_shape(parse_json(source).top).kind != GQA_QUESTIONS:
+            raise ConfigError(
+                f"annotations: got none for {questions}, expected the answers to its questions. "
+                "Give --annotations, or a table of questions and answers."
+            )
+        reading = read_gqa_questions(questions, on_bad_row=on_bad_row, limit=limit)
+        return reading.table.select(Questions.column_names()), {"questions": reading}
+    reading = read_question_table(questions, columns=columns, on_bad_row=on_bad_row, limit=limit)
+    return reading.table, {"questions": reading}
+
+
+def _split_of(name: str) -> str:
+    """Return the split that a file name tells, or "all".
+
+    >>> _split_of("v2_OpenEnded_mscoco_val2014_questions.json"), _split_of("mine.csv")
+    ('val', 'all')
+    """
+    found = _SPLIT_IN_NAME.search(name.replace("_", " "))
+    return found.group(1).lower() if found else "all"
+
+
+def input_record(role: str, reading: Reading) -> InputRecord:
+    """Return what was read as a manifest's entry."""
+    file = reading.file
+    return InputRecord(
+        role=role,
+        name=file.name if file.member is None else f"{file.name}/{file.member}",
+        size=file.size,
+        sha256=file.sha256,
+        content_sha256=table_sha256(reading.table, _key(reading.table)),
+    )
+
+
+def _key(table: pl.DataFrame) -> list[str]:
+    return ["question_id"] if "question_id" in table.columns else table.columns

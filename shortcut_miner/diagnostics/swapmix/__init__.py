@@ -1,0 +1,1 @@
+"""SwapMix (Gupta et al., CVPR 2022): plans of context swaps, and how much a model leans on context."""

@@ -1,0 +1,256 @@
+"""A model's answers to the perturbations of a plan: Parquet, CSV, JSONL or a JSON list."""
+
+import dataclasses
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import polars as pl
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
+from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
+from shortcut_miner.sources.csv_text import DELIMITERS
+from shortcut_miner.sources.files import FileFacts, Source, open_source
+from shortcut_miner.sources.json_text import DECODE_ERRORS, first_bytes
+from shortcut_miner.sources.kinds import PARQUET_MAGIC
+from shortcut_miner.sources.parquet import read_schema
+from shortcut_miner.text import answer_forms
+
+COLUMNS = ("question_id", "perturbation", "answer")
+_ROWS_AT_ONCE = 1 << 20
+_NONE = -1
+
+
+class _Row(msgspec.Struct, gc=False):
+    question_id: int | str
+    perturbation: int
+    answer: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanAnswers:
+    """A model's answers as numbers, one a row of the plan.
+
+    Attributes
+    ----------
+    answers : ndarray of int32
+        Of each row; equal answers have equal numbers.
+    right : ndarray of int32
+        Of each question's right answer; -1 if the model never gives it.
+    file : FileFacts
+        What was read.
+    notes : tuple of str
+        What was decided, in words.
+    """
+
+    answers: NDArray[np.int32]
+    right: NDArray[np.int32]
+    file: FileFacts
+    notes: tuple[str, ...]
+
+
+@dataclasses.dataclass(slots=True)
+class _Numbers:
+    """Numbers given to answers, after normalisation if asked for."""
+
+    normalise: bool
+    given: dict[str, int] = dataclasses.field(default_factory=dict)
+    known: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    def of(self, answers: pl.Series) -> NDArray[np.int32]:
+        """Return the number of each answer; new answers get new numbers."""
+        distinct = answers.unique()
+        fresh = [one for one in distinct.to_list() if one not in self.known]
+        if fresh:
+            forms = _normalised(fresh) if self.normalise else fresh
+            for one, form in zip(fresh, forms, strict=True):
+                self.known[one] = self.given.setdefault(form, len(self.given))
+        numbers = pl.Series([self.known[one] for one in distinct.to_list()], dtype=pl.Int32)
+        return answers.replace_strict(distinct, numbers, return_dtype=pl.Int32).to_numpy()
+
+
+def _normalised(answers: list[str]) -> list[str]:
+    forms = answer_forms(pl.Series("answer", answers))
+    return list(pl.Series(answers).replace_strict(forms["answer"], forms["normalised"]).to_list())
+
+
+def read_plan_answers(
+    path: Path, shape: PlanShape, excluded: set[str], *, normalise: bool = False
+) -> PlanAnswers:
+    """Return a model's answers to every row of a plan.
+
+    Parameters
+    ----------
+    path : Path
+        Parquet, CSV, JSONL or a JSON list with question_id, perturbation and answer, in any order.
+    shape : PlanShape
+        The plan.
+    excluded : set of str
+        Questions of the build that are not in the plan: answers to them are left out.
+    normalise : bool
+        Compare answers after VQA normalisation.
+
+    Raises
+    ------
+    SourceError
+        The file can't be read, is of another format, or has a null.
+    SchemaError
+        Perturbations without an answer, with two, or that the plan lacks: the message names questions.
+    """
+    source = open_source(path)
+    numbers = _Numbers(normalise)
+    right = numbers.of(shape.questions["answer"])
+    answers = np.full(len(shape.kind), _NONE, np.int32)
+    places = shape.questions.select("question_id").with_row_index("place")
+    lengths = shape.lengths()
+    unknown: list[str] = []
+    rows = left_out = 0
+    for block in _blocks(source):
+        joined = block.join(places, on="question_id", how="left", validate="m:1", maintain_order="left")
+        place = joined["place"].cast(pl.Int64).fill_null(_NONE).to_numpy()
+        perturbation = joined["perturbation"].cast(pl.Int64).to_numpy()
+        is_there = (place >= 0) & (perturbation >= 0) & (perturbation < lengths[place])
+        if not is_there.all():
+            strange = joined.filter(pl.Series(~is_there))
+            is_excluded = strange["question_id"].is_in(list(excluded))
+            left_out += int(is_excluded.sum())
+            unknown += _named(strange.filter(~is_excluded))
+        taken = is_there.nonzero()[0]
+        rows += len(taken)
+        answers[shape.first[place[taken]] + perturbation[taken]] = numbers.of(joined["answer"])[taken]
+    _check_whole(path, shape, answers, rows, unknown)
+    notes = (f"answers to questions that the plan leaves out: {left_out:,}",) if left_out else ()
+    return PlanAnswers(answers, right, source.facts(), notes)
+
+
+def _named(rows: pl.DataFrame) -> list[str]:
+    shown = zip(rows["question_id"].to_list(), rows["perturbation"].to_list(), strict=True)
+    return [f"{question} ({perturbation})" for question, perturbation in shown]
+
+
+def _check_whole(
+    path: Path, shape: PlanShape, answers: NDArray[np.int32], rows: int, unknown: list[str]
+) -> None:
+    """Raise SchemaError for all that is missing, too much or there twice."""
+    is_missing = answers == _NONE
+    missing = int(is_missing.sum())
+    problems = []
+    if missing:
+        per_question = np.add.reduceat(is_missing, shape.first)
+        named = shape.questions["question_id"].filter(pl.Series(per_question > 0)).to_list()
+        problems.append(
+            f"{missing:,} perturbations of {len(named):,} questions without an answer: {examples(named)}"
+        )
+    if rows > len(answers) - missing:
+        problems.append(f"{rows - len(answers) + missing:,} answers to a perturbation that has one already")
+    if unknown:
+        problems.append(
+            f"{len(unknown):,} answers to what the plan lacks, question (perturbation): {examples(unknown)}"
+        )
+    if problems:
+        title = (
+            f"{path}: got answers that don't fit the plan, expected one for each of its "
+            f"{len(answers):,} rows. "
+            "Answer every row of swaps.parquet once, perturbation 0 (no swap) too."
+        )
+        raise SchemaError(problem_list(title, problems))
+
+
+def _blocks(source: Source) -> Iterator[pl.DataFrame]:
+    if source.content.startswith(PARQUET_MAGIC):
+        yield from _parquet_blocks(source)
+        return
+    start = first_bytes(source.content)
+    table = _json_rows(source) if start in (b"[", b"{") else _csv_rows(source)
+    _check_no_nulls(source, table)
+    yield table
+
+
+def _parquet_blocks(source: Source) -> Iterator[pl.DataFrame]:
+    schema = read_schema(source)
+    _check_columns(source, list(schema))
+    is_fitting = {
+        "question_id": schema["question_id"].is_integer() or _is_text(schema["question_id"]),
+        "perturbation": schema["perturbation"].is_integer(),
+        "answer": _is_text(schema["answer"]),
+    }
+    bad = [f"column {name}: got {schema[name]}" for name, fits in is_fitting.items() if not fits]
+    if bad:
+        title = (
+            f"{source.path}: got columns of other types, expected text, whole numbers, text. Convert them."
+        )
+        raise SourceError(problem_list(title, bad))
+    file = pq.ParquetFile(io.BytesIO(source.content))
+    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(COLUMNS)):
+        block = pl.DataFrame(pl.from_arrow(batch)).select(
+            pl.col("question_id").cast(pl.String), "perturbation", pl.col("answer").cast(pl.String)
+        )
+        _check_no_nulls(source, block)
+        yield block
+
+
+def _is_text(kind: pl.DataType) -> bool:
+    return kind in (pl.String, pl.Categorical)
+
+
+def _json_rows(source: Source) -> pl.DataFrame:
+    try:
+        if first_bytes(source.content) == b"[":
+            rows = msgspec.json.decode(source.content, type=list[_Row])
+        else:
+            rows = msgspec.json.Decoder(_Row).decode_lines(source.content)
+    except DECODE_ERRORS as error:
+        raise SourceError(
+            f"{source.path}: got {error}, expected records with question_id, perturbation (a whole "
+            "number) and "
+            "answer (text). Correct the file."
+        ) from error
+    return pl.DataFrame(
+        {
+            "question_id": [str(row.question_id) for row in rows],
+            "perturbation": [row.perturbation for row in rows],
+            "answer": [row.answer for row in rows],
+        },
+        schema={"question_id": pl.String, "perturbation": pl.Int64, "answer": pl.String},
+    )
+
+
+def _csv_rows(source: Source) -> pl.DataFrame:
+    header = source.content.partition(b"\n")[0]
+    separator = max(DELIMITERS, key=lambda mark: header.count(mark.encode()))
+    try:
+        table = pl.read_csv(io.BytesIO(source.content), separator=separator, infer_schema=False)
+    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
+        raise SourceError(
+            f"{source.path}: got broken CSV ({str(error).splitlines()[0]}), expected a header and "
+            "rows. Correct it."
+        ) from error
+    _check_columns(source, table.columns)
+    # In CSV an empty answer and none look alike: a model that says nothing.
+    return table.select(
+        "question_id", pl.col("perturbation").cast(pl.Int64, strict=False), pl.col("answer").fill_null("")
+    )
+
+
+def _check_columns(source: Source, found: list[str]) -> None:
+    missing = [name for name in COLUMNS if name not in found]
+    if missing:
+        raise SourceError(
+            f"{source.path}: got a table without {examples(missing)} (it has "
+            f"{examples(found, limit=20)}), expected "
+            f"{', '.join(COLUMNS)}. Rename its columns."
+        )
+
+
+def _check_no_nulls(source: Source, table: pl.DataFrame) -> None:
+    nulls = {name: table[name].null_count() for name in COLUMNS if table[name].null_count()}
+    if nulls:
+        told = ", ".join(f"{count:,} in {name}" for name, count in nulls.items())
+        raise SourceError(
+            f"{source.path}: got values that are missing or no whole numbers ({told}), expected none. "
+            "Correct them."
+        )

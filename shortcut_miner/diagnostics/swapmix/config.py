@@ -1,0 +1,204 @@
+"""Options of the SwapMix room: what changes its result, and nothing else.
+
+A preset fills in the options that were not given: ``paper`` follows the article (Gupta et al., CVPR 2022),
+``code`` its released program. The room's README has the table of both.
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Any, Literal
+
+from shortcut_miner.errors import ConfigError
+
+Preset = Literal["code", "paper"]
+PlanKind = Literal["evaluation", "training", "perfect-sight"]
+ContextKey = Literal["id", "name"]
+Padding = Literal["random", "none"]
+OnBadRow = Literal["error", "skip"]
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {
+        "context_key": "id",
+        "padded_regions": False,
+        "shared_regions": False,
+        "own_image_donors": False,
+    },
+    "code": {
+        "context_key": "name",
+        "padded_regions": True,
+        "shared_regions": True,
+        "own_image_donors": True,
+    },
+}
+PLANS = ("evaluation", "training", "perfect-sight")
+MAX_K = 1000
+
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "preset": ("code", "paper"),
+    "plan": PLANS,
+    "context_key": ("id", "name"),
+    "padding": ("random", "none"),
+    "on_bad_row": ("error", "skip"),
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SwapMixFiles:
+    """Input files of ``swapmix build``.
+
+    Attributes
+    ----------
+    questions : Path
+        GQA questions JSON, a folder of them, or the released ``*_questions_new.json``.
+    scene_graphs : Path
+        GQA scene graphs JSON of the questions' images.
+    detections : Path, optional
+        A detector's regions of these images, file or folder; a perfect-sight plan needs none.
+    detections_info : Path, optional
+        The info JSON of h5 detections, if it is not beside them.
+    embeddings : str, optional
+        Word vectors: GloVe or word2vec text, word2vec binary, npz, Parquet, or a spaCy pipeline's name.
+    similar_classes : Path, optional
+        Neighbours of each class in place of --embeddings: similar_classes.parquet, or obj_matching.json.
+    donor_scene_graphs : Path, optional
+        Scene graphs that donors come from; default --scene-graphs.
+    donor_detections : Path, optional
+        Regions of the donors' images; default --detections.
+    donor_detections_info : Path, optional
+        The info JSON of h5 donor detections.
+    """
+
+    questions: Path
+    scene_graphs: Path
+    detections: Path | None = None
+    detections_info: Path | None = None
+    embeddings: str | None = None
+    similar_classes: Path | None = None
+    donor_scene_graphs: Path | None = None
+    donor_detections: Path | None = None
+    donor_detections_info: Path | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SwapMixConfig:
+    """Options of ``swapmix build``. None means: what the preset says.
+
+    Attributes
+    ----------
+    preset : {"code", "paper"}
+        Follow the released program or the article where they differ.
+    plan : {"evaluation", "training", "perfect-sight"}
+        What to write: k swaps of each kind per object, random swaps per epoch, or swaps of names and
+        attributes without a detector.
+    k : int
+        Most class swaps and most attribute swaps per object.
+    seed : int
+        Of all draws.
+    min_cosine : float
+        Least cosine of a similar class.
+    padding : {"random", "none"}
+        Fill up to k with random classes when fewer are similar, or leave it at those.
+    min_iou : float
+        An object's region overlaps it with more than this IoU.
+    context_key : {"id", "name"}, optional
+        Every context object, or one per name: the last in the scene graph.
+    padded_regions : bool, optional
+        Whether rows beyond an image's region count can be an object's region.
+    shared_regions : bool, optional
+        Whether a relevant object's region can also be a context object's.
+    own_image_donors : bool, optional
+        Whether donors may come from the question's own image (never the object itself).
+    max_feature_cosine : float, optional
+        Attribute donors whose region features are no more similar than this; needs h5 detections.
+    epochs : int
+        Epochs of a training plan.
+    swap_probability : float
+        Of swapping an object in an epoch of a training plan.
+    class_probability : float
+        That such a swap is by class, not by attribute.
+    on_bad_row : {"error", "skip"}
+        Stop at rows that don't fit, or count and skip them (exit code 3).
+    """
+
+    preset: Preset = "paper"
+    plan: PlanKind = "evaluation"
+    k: int = 10
+    seed: int = 0
+    min_cosine: float = 0.5
+    padding: Padding = "random"
+    min_iou: float = 0.0
+    context_key: ContextKey | None = None
+    padded_regions: bool | None = None
+    shared_regions: bool | None = None
+    own_image_donors: bool | None = None
+    max_feature_cosine: float | None = None
+    epochs: int = 1
+    swap_probability: float = 0.5
+    class_probability: float = 0.5
+    on_bad_row: OnBadRow = "error"
+
+    def __post_init__(self) -> None:
+        """Fill in the preset and check every value."""
+        for name, choices in _CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices and not (value is None and name in PRESETS["paper"]):
+                _reject(name, value, f"one of {', '.join(choices)}")
+        for name, value in PRESETS[self.preset].items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, value)
+        _check_whole("k", self.k, 1, MAX_K)
+        _check_whole("epochs", self.epochs, 1)
+        _check_whole("seed", self.seed, 0)
+        for name in ("min_cosine", "max_feature_cosine"):
+            value = getattr(self, name)
+            if value is not None and not -1 <= value <= 1:
+                _reject(name, value, "a number from -1 to 1")
+        if not 0 <= self.min_iou < 1:
+            _reject("min_iou", self.min_iou, "a number from 0, below 1")
+        for name in ("swap_probability", "class_probability"):
+            if not 0 <= getattr(self, name) <= 1:
+                _reject(name, getattr(self, name), "a number from 0 to 1")
+        if self.max_feature_cosine is not None and self.plan == "perfect-sight":
+            _reject("max_feature_cosine", self.max_feature_cosine, "none with a perfect-sight plan")
+
+
+def _check_whole(name: str, value: int, low: int, high: int | None = None) -> None:
+    if not isinstance(value, int) or value < low or (high is not None and value > high):
+        span = f"a whole number from {low} to {high}" if high else f"a whole number of {low} or more"
+        _reject(name, value, span)
+
+
+def _reject(name: str, value: object, expected: str) -> None:
+    option = "--" + name.replace("_", "-")
+    raise ConfigError(f"{name}: got {value!r}, expected {expected}. Change {option}.")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreConfig:
+    """Options of ``swapmix score``.
+
+    Attributes
+    ----------
+    k : int, optional
+        Read only the first k swaps of each kind and object; default all of them.
+    exclude_padding : bool
+        Leave out swaps to random classes that stand in for similar ones.
+    normalize : bool
+        Compare answers after VQA normalisation, not letter by letter.
+    resamples : int
+        Bootstrap resamples of images; 0 leaves the intervals out.
+    seed : int
+        Of the bootstrap.
+    """
+
+    k: int | None = None
+    exclude_padding: bool = False
+    normalize: bool = False
+    resamples: int = 1000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        if self.k is not None:
+            _check_whole("k", self.k, 1)
+        _check_whole("resamples", self.resamples, 0)

@@ -1,0 +1,112 @@
+"""Region features of objects and donors, for attribute donors that look different enough.
+
+The released program takes an attribute donor only if the cosine of both regions' features is at most 0.7.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shortcut_miner.diagnostics.swapmix.config import SwapMixFiles
+from shortcut_miner.diagnostics.swapmix.world import World
+from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.sources import regions_h5
+from shortcut_miner.sources.json_text import DECODE_ERRORS
+from shortcut_miner.sources.streams import open_stream
+
+Features = NDArray[np.float32]
+
+
+class _Entry(msgspec.Struct, gc=False):
+    idx: int | None = None
+    index: int | None = None
+    file: int = 0
+
+
+def read_features(files: SwapMixFiles, world: World) -> tuple[Features, Features]:
+    """Return unit feature vectors of the regions of ``world.objects`` and of ``world.donors``.
+
+    Objects without a region, and features of length 0, get zeros: similar to nothing.
+
+    Raises
+    ------
+    ConfigError
+        The detections are no HDF5 files.
+    SourceError
+        The files have no features, or can't be read.
+    """
+    donors = files.donor_detections or files.detections
+    donors_info = files.donor_detections_info if files.donor_detections else files.detections_info
+    if files.detections is None or donors is None:
+        raise AssertionError("read_inputs lets no such plan through")
+    return (
+        _features_of(world.objects, files.detections, files.detections_info),
+        _features_of(world.donors, donors, donors_info),
+    )
+
+
+def _features_of(table: pl.DataFrame, path: Path, info: Path | None) -> Features:
+    is_h5 = regions_h5.is_h5_folder(path) if path.is_dir() else regions_h5._is_h5(path)
+    if not is_h5:
+        raise ConfigError(
+            f"max_feature_cosine: got detections {path} without features, expected GQA's HDF5 files. "
+            "Leave --max-feature-cosine out, or give HDF5 detections."
+        )
+    entries = _entries(info or regions_h5._find_info(path))
+    wanted = (
+        table.with_row_index("place")
+        .drop_nulls("region_index")
+        .join(entries, on="image_id", how="inner", validate="m:1")
+        .select("place", "region_index", "file", "row")
+        .sort("file", "row")
+    )
+    shards = regions_h5._shards(path, wanted["file"].unique().sort().to_list())
+    features: Features | None = None
+    for (number,), part in wanted.group_by("file", maintain_order=True):
+        found = _read(shards[int(str(number))], part)
+        if features is None:
+            features = np.zeros((len(table), found.shape[1]), np.float32)
+        features[part["place"].to_numpy()] = found
+    if features is None:
+        return np.zeros((len(table), 1), np.float32)
+    norms = np.linalg.norm(features, axis=1, keepdims=True)
+    features /= np.where(norms > 0, norms, 1).astype(np.float32)
+    return features
+
+
+def _entries(info: Path) -> pl.DataFrame:
+    """Return image_id, file, row of an info JSON."""
+    with open_stream(info) as stream:
+        content = stream.content.read()
+    try:
+        given = msgspec.json.decode(content, type=dict[str, _Entry])
+    except DECODE_ERRORS as error:
+        raise SourceError(
+            f"{info}: got {error}, expected an info JSON of HDF5 detections. Correct it."
+        ) from error
+    rows = [(name, one.file, one.index if one.idx is None else one.idx) for name, one in given.items()]
+    schema = {"image_id": pl.String, "file": pl.Int64, "row": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _read(path: Path, part: pl.DataFrame) -> Features:
+    """Return the features of one file's regions, image by image."""
+    h5py: Any = regions_h5._load_h5py()
+    with regions_h5._told(path), h5py.File(path, "r") as file:
+        if "features" not in file:
+            raise SourceError(
+                f"{path}: got no dataset 'features', expected one beside the boxes. "
+                "Leave --max-feature-cosine out, or give files with features."
+            )
+        dataset = file["features"]
+        found = np.empty((len(part), dataset.shape[2]), np.float32)
+        at = 0
+        for (row,), regions in part.group_by("row", maintain_order=True):
+            slab = dataset[int(str(row))]
+            found[at : at + len(regions)] = slab[regions["region_index"].to_numpy()]
+            at += len(regions)
+    return found

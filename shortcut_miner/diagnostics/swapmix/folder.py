@@ -1,0 +1,113 @@
+"""Reading a SwapMix folder back."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
+from shortcut_miner.diagnostics.swapmix.plan import KINDS
+from shortcut_miner.errors import SourceError
+from shortcut_miner.storage import MANIFEST, read_json_file
+
+SWAPS = "swaps.parquet"
+_ROWS_AT_ONCE = 1 << 20
+_COLUMNS = ("kind", "swap_index", "is_padding", "from_class")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SwapMixFolder:
+    """What ``swapmix build`` wrote.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    questions : pl.DataFrame
+        All questions of the build; ``exclusion`` says why one is not in the plan, ``row_count`` how many rows
+        it has there.
+    manifest : dict
+        Provenance and counts.
+    """
+
+    path: Path
+    questions: pl.DataFrame
+    manifest: dict[str, Any]
+
+    def excluded(self) -> set[str]:
+        """Return the ids of the questions that the plan leaves out."""
+        return set(self.questions.drop_nulls("exclusion")["question_id"].to_list())
+
+
+def read_folder(path: Path) -> SwapMixFolder:
+    """Return a folder of an evaluation or perfect-sight plan.
+
+    Raises
+    ------
+    SourceError
+        It is no such folder, or a file is missing or damaged.
+    """
+    manifest = read_json_file(path / MANIFEST)
+    if manifest.get("command") != "swapmix build" or not (path / SWAPS).is_file():
+        raise SourceError(
+            f"{path}: got a folder without an evaluation plan, expected one that swapmix build wrote. "
+            "A training plan can't be scored: build with --plan evaluation."
+        )
+    return SwapMixFolder(path, pl.read_parquet(path / "questions.parquet"), manifest)
+
+
+def read_shape(folder: SwapMixFolder) -> PlanShape:
+    """Return the rows of a folder's plan, without the donors, batch by batch.
+
+    Raises
+    ------
+    SourceError
+        Questions of the plan without a right answer.
+    """
+    questions = folder.questions.filter(pl.col("exclusion").is_null())
+    unanswered = questions["answer"].null_count()
+    if unanswered:
+        raise SourceError(
+            f"{folder.path}: got {unanswered:,} questions without an answer, expected all to have one. "
+            "Build from questions with answers."
+        )
+    lengths = questions["row_count"].cast(pl.Int64).to_numpy()
+    total = int(lengths.sum())
+    kind, index = np.zeros(total, np.uint8), np.zeros(total, np.uint32)
+    is_padding, from_class = np.zeros(total, np.bool_), np.full(total, -1, np.int32)
+    classes: dict[str, int] = {}
+    kinds = {name: number for number, name in enumerate(KINDS)}
+    file = pq.ParquetFile(folder.path / SWAPS, read_dictionary=["kind", "from_class"])
+    at = 0
+    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(_COLUMNS)):
+        rows = slice(at, at + len(batch))
+        kind[rows] = _numbers(batch.column("kind"), kinds)
+        from_class[rows] = _numbers(batch.column("from_class"), classes)
+        index[rows] = batch.column("swap_index").fill_null(0).to_numpy(zero_copy_only=False)
+        is_padding[rows] = batch.column("is_padding").to_numpy(zero_copy_only=False)
+        at += len(batch)
+    if at != total:
+        raise SourceError(
+            f"{folder.path / SWAPS}: got {at:,} rows, expected {total:,} as questions.parquet says. "
+            "Build again."
+        )
+    return PlanShape(
+        questions=questions.select("question_id", "image_id", "answer"),
+        first=(np.cumsum(lengths) - lengths).astype(np.int64),
+        kind=kind,
+        index=index,
+        is_padding=is_padding,
+        from_class=from_class,
+        classes=list(classes),
+    )
+
+
+def _numbers(column: pa.DictionaryArray, known: dict[str, int]) -> Any:
+    """Return each value's number, -1 for null; new values get new numbers."""
+    numbers = [known.setdefault(name, len(known)) for name in column.dictionary.to_pylist()]
+    table = np.array([*numbers, -1], np.int32)
+    return table[column.indices.fill_null(len(numbers)).to_numpy(zero_copy_only=False)]

@@ -1,0 +1,219 @@
+"""Reading what SwapMix needs: questions, scene graphs, regions, and what is similar to what."""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from shortcut_miner.diagnostics.swapmix.config import SwapMixConfig, SwapMixFiles
+from shortcut_miner.diagnostics.swapmix.neighbours import read_similar_classes
+from shortcut_miner.diagnostics.swapmix.released import is_restructured, read_restructured
+from shortcut_miner.errors import ConfigError
+from shortcut_miner.sources.embeddings import Embeddings, read_embeddings, words_of
+from shortcut_miner.sources.gqa import read_gqa_questions
+from shortcut_miner.sources.image_ids import check_image_join
+from shortcut_miner.sources.reading import Reading
+from shortcut_miner.sources.regions import read_regions
+from shortcut_miner.sources.scene_graphs import read_scene_graphs
+from shortcut_miner.storage import InputRecord, table_sha256
+
+_RELEVANT = ("relevant_question", "relevant_answer", "relevant_full_answer")
+_KEYS = {
+    "region_index": ["image_id", "region_index"],
+    "object_id": ["image_id", "object_id"],
+    "question_id": ["question_id"],
+    "neighbour": ["class", "neighbour"],
+}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SwapMixInputs:
+    """Tables read, with what was decided and lost on the way.
+
+    Attributes
+    ----------
+    questions : pl.DataFrame
+        schemas.Questions and relevant_objects: the ids of all objects that a question's annotations name.
+    objects, donor_objects : pl.DataFrame
+        schemas.SceneObjects; the latter None if donors come from the same files.
+    images : pl.Series
+        Ids of the images with a scene graph.
+    regions, donor_regions : pl.DataFrame or None
+        schemas.Regions.
+    detected : pl.Series or None
+        Images about which the detector says something.
+    similar : pl.DataFrame or None
+        Given neighbours.
+    embeddings : Embeddings or None
+        Vectors of all class names (and of attributes for a perfect-sight plan).
+    records, dropped, notes, warnings
+        As in a manifest.
+    """
+
+    questions: pl.DataFrame
+    objects: pl.DataFrame
+    images: pl.Series
+    donor_objects: pl.DataFrame | None
+    regions: pl.DataFrame | None
+    donor_regions: pl.DataFrame | None
+    detected: pl.Series | None
+    similar: pl.DataFrame | None
+    embeddings: Embeddings | None
+    records: tuple[InputRecord, ...]
+    dropped: Mapping[str, int]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+
+def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = None) -> SwapMixInputs:
+    """Return the inputs of a build; `limit` keeps the first questions.
+
+    Raises
+    ------
+    SourceError
+        A file that can't be read or has rows that don't fit; see :mod:`shortcut_miner.sources`.
+    ConfigError
+        A file is missing that the plan needs, or two are given of which one counts.
+    """
+    _check_files(files, config)
+    on_bad_row = config.on_bad_row
+    readings: dict[str, Reading] = {}
+    readings["questions"] = questions = _read_questions(files.questions, config, limit)
+    readings["scene_graphs"] = scenes = read_scene_graphs(files.scene_graphs, on_bad_row=on_bad_row)
+    if files.donor_scene_graphs is not None:
+        readings["donor_scene_graphs"] = read_scene_graphs(files.donor_scene_graphs, on_bad_row=on_bad_row)
+    images = scenes.images["image_id"]
+    warnings = [check_image_join(questions.table["image_id"], images, right="scene graphs")]
+    detected = None
+    if config.plan != "perfect-sight" and files.detections is not None:
+        wanted = _images_of(readings, with_donors=files.donor_detections is None)
+        found = read_regions(
+            files.detections, info=files.detections_info, images=wanted, on_bad_row=on_bad_row
+        )
+        readings["detections"] = found
+        detected = found.images.drop_nulls("region_count")["image_id"]
+        warnings.append(check_image_join(questions.table["image_id"], detected))
+        if files.donor_detections is not None:
+            readings["donor_detections"] = read_regions(
+                files.donor_detections,
+                info=files.donor_detections_info,
+                images=set(readings["donor_scene_graphs"].table["image_id"].unique().to_list()),
+                on_bad_row=on_bad_row,
+            )
+    similar = None
+    if files.similar_classes is not None:
+        readings["similar_classes"] = read_similar_classes(files.similar_classes)
+        similar = readings["similar_classes"].table
+    records = [_record(role, reading) for role, reading in readings.items()]
+    notes = [f"{role}: {note}" for role, reading in readings.items() for note in reading.notes]
+    embeddings = None
+    if files.embeddings is not None:
+        embeddings = read_embeddings(files.embeddings, words_of(_names(readings, config)))
+        records.append(_embeddings_record(embeddings))
+        notes += [f"embeddings: {note}" for note in embeddings.notes]
+    tables = {role: reading.table for role, reading in readings.items()}
+    donor_regions = tables.get("donor_detections")
+    if donor_regions is None and files.donor_scene_graphs is not None:
+        donor_regions = tables.get("detections")
+    return SwapMixInputs(
+        questions=questions.table,
+        objects=scenes.table,
+        images=images,
+        donor_objects=tables.get("donor_scene_graphs"),
+        regions=tables.get("detections"),
+        donor_regions=donor_regions,
+        detected=detected,
+        similar=similar,
+        embeddings=embeddings,
+        records=tuple(records),
+        dropped={
+            f"{role}: {reason}": count
+            for role, reading in readings.items()
+            for reason, count in reading.dropped.items()
+        },
+        notes=tuple(notes),
+        warnings=tuple(warning for warning in warnings if warning),
+    )
+
+
+def _check_files(files: SwapMixFiles, config: SwapMixConfig) -> None:
+    is_perfect = config.plan == "perfect-sight"
+    if files.detections is None and not is_perfect:
+        raise ConfigError(
+            f"detections: got none for a plan of kind {config.plan}, expected a detector's regions. "
+            "Give --detections, or use --plan perfect-sight."
+        )
+    if files.embeddings is None and files.similar_classes is None:
+        raise ConfigError(
+            "embeddings: got neither --embeddings nor --similar-classes, expected one of them: they "
+            "say which "
+            "classes are similar. Give word vectors, or a file of neighbours."
+        )
+    if files.embeddings is not None and files.similar_classes is not None and not is_perfect:
+        raise ConfigError(
+            "embeddings: got --embeddings and --similar-classes, expected one of them. Leave one out."
+        )
+    if files.embeddings is None and is_perfect:
+        raise ConfigError(
+            "embeddings: got none for a perfect-sight plan, expected word vectors: similar attributes "
+            "come from "
+            "them. Give --embeddings."
+        )
+    if files.donor_detections is not None and files.donor_scene_graphs is None:
+        raise ConfigError(
+            "donor_detections: got them without --donor-scene-graphs, expected both. Give the donors' "
+            "scene graphs."
+        )
+
+
+def _read_questions(path: Path, config: SwapMixConfig, limit: int | None) -> Reading:
+    if is_restructured(path):
+        return read_restructured(path, limit)
+    reading = read_gqa_questions(path, on_bad_row=config.on_bad_row, limit=limit)
+    named = pl.concat_list(*(pl.col(name).fill_null([]) for name in _RELEVANT)).list.unique().list.sort()
+    table = reading.table.with_columns(relevant_objects=named).drop(_RELEVANT)
+    return dataclasses.replace(reading, table=table)
+
+
+def _images_of(readings: Mapping[str, Reading], *, with_donors: bool) -> set[str]:
+    """Return the images whose regions matter: the questions', and the donors' if they share the file."""
+    roles = ["scene_graphs", "donor_scene_graphs"] if with_donors else ["scene_graphs"]
+    return {
+        image for role in roles if role in readings for image in readings[role].table["image_id"].unique()
+    }
+
+
+def _names(readings: Mapping[str, Reading], config: SwapMixConfig) -> set[str]:
+    tables = [readings[role].table for role in ("scene_graphs", "donor_scene_graphs") if role in readings]
+    names = {name for table in tables for name in table["name"].unique()}
+    if config.plan == "perfect-sight":
+        names |= {name for table in tables for name in table["attributes"].explode().drop_nulls().unique()}
+    return names
+
+
+def _record(role: str, reading: Reading) -> InputRecord:
+    file = reading.file
+    key = next(key for column, key in _KEYS.items() if column in reading.table.columns)
+    return InputRecord(
+        role=role,
+        name=file.name if file.member is None else f"{file.name}/{file.member}",
+        size=file.size,
+        sha256=file.sha256,
+        content_sha256=table_sha256(reading.table, key),
+    )
+
+
+def _embeddings_record(embeddings: Embeddings) -> InputRecord:
+    table = pl.DataFrame(
+        {"word": embeddings.words, "vector": embeddings.vectors.tolist()},
+        schema={"word": pl.String, "vector": pl.List(pl.Float64)},
+    )
+    file = embeddings.file
+    return InputRecord(
+        role="embeddings",
+        name=file.name if file.member is None else f"{file.name}/{file.member}",
+        size=file.size,
+        sha256=file.sha256,
+        content_sha256=table_sha256(table, "word"),
+    )

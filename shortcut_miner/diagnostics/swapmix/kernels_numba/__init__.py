@@ -1,0 +1,1 @@
+"""Compiled loops of the SwapMix room: flat arrays in, flat arrays out."""

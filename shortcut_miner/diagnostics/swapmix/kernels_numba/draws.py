@@ -1,0 +1,349 @@
+"""Drawing swaps: which classes and donors take each object's place.
+
+Every draw is a function of (pair key, stream, number of the draw), so neither row order nor the cut into
+calls changes it.
+
+Donors are numbered in the order (class, attribute set, image, object). The donors that an object must not
+take because of where they are (its own image, or itself) are a short ascending list of such numbers.
+"""
+
+# mypy: disallow-untyped-decorators=False, disallow-untyped-defs=False, disallow-incomplete-defs=False
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from shortcut_miner.diagnostics.swapmix.kernels_numba.numbers import below, distinct, uniform, word
+
+CLASS_DONOR, PADDING_CLASS, ATTRIBUTE_DONOR, TRAINING, ATTRIBUTE = 1, 2, 3, 4, 5
+BY_CLASS, BY_ATTRIBUTE = 1, 2
+
+
+class Donors(NamedTuple):
+    """Donors by number; ``start`` is per class and has the end, ``classes`` are those with donors.
+
+    ``features`` are unit vectors per donor (float32, no rows if not used).
+    """
+
+    start: np.ndarray
+    attributes: np.ndarray
+    classes: np.ndarray
+    excluded_start: np.ndarray
+    excluded: np.ndarray
+    features: np.ndarray
+
+
+class Similar(NamedTuple):
+    """Similar classes of each class, the most similar first."""
+
+    start: np.ndarray
+    ids: np.ndarray
+
+
+class Objects(NamedTuple):
+    """Objects to swap: class, attribute set, which list of excluded donors, unit features (or no rows)."""
+
+    classes: np.ndarray
+    attributes: np.ndarray
+    excluded: np.ndarray
+    features: np.ndarray
+
+
+class Limits(NamedTuple):
+    """Most swaps of a kind, whether random classes fill up, and the most similar features of a donor."""
+
+    k: int
+    pads: bool
+    max_cosine: float
+
+
+class Swaps(NamedTuple):
+    """Rows to fill: pair, kind, number within its kind, class, donor, whether the class is random."""
+
+    pair: np.ndarray
+    kind: np.ndarray
+    number: np.ndarray
+    to_class: np.ndarray
+    donor: np.ndarray
+    is_padding: np.ndarray
+
+
+@njit(nogil=True, cache=True)
+def _excluded_of_class(donors, place, of_class):
+    """Return the part of an excluded list that is of one class, as low and high."""
+    low, high = donors.excluded_start[place], donors.excluded_start[place + 1]
+    first, stop = donors.start[of_class], donors.start[of_class + 1]
+    while low < high and donors.excluded[low] < first:
+        low += 1
+    end = low
+    while end < high and donors.excluded[end] < stop:
+        end += 1
+    return low, end
+
+
+@njit(nogil=True, cache=True)
+def _class_donor_count(donors, place, of_class):
+    """Return how many donors of a class an object may take."""
+    low, high = _excluded_of_class(donors, place, of_class)
+    return donors.start[of_class + 1] - donors.start[of_class] - (high - low)
+
+
+@njit(nogil=True, cache=True)
+def _class_donor(key, slot, donors, place, of_class):
+    """Return a random donor of a class, uniform over those that the object may take."""
+    low, high = _excluded_of_class(donors, place, of_class)
+    first = donors.start[of_class]
+    drawn = first + below(key, slot, donors.start[of_class + 1] - first - (high - low))
+    for at in range(low, high):
+        if drawn < donors.excluded[at]:
+            break
+        drawn += 1
+    return drawn
+
+
+@njit(nogil=True, cache=True)
+def _same_attributes(donors, of_class, attributes):
+    """Return where the donors of a class with one attribute set are, as first and stop."""
+    first, stop = donors.start[of_class], donors.start[of_class + 1]
+    low, high = first, stop
+    while low < high:
+        middle = (low + high) // 2
+        if donors.attributes[middle] < attributes:
+            low = middle + 1
+        else:
+            high = middle
+    begin, high = low, stop
+    while low < high:
+        middle = (low + high) // 2
+        if donors.attributes[middle] <= attributes:
+            low = middle + 1
+        else:
+            high = middle
+    return begin, low
+
+
+@njit(nogil=True, cache=True)
+def _attribute_donor_count(donors, place, of_class, same_first, same_stop):
+    """Return how many donors of the object's class have another attribute set and may be taken."""
+    low, high = _excluded_of_class(donors, place, of_class)
+    count = donors.start[of_class + 1] - donors.start[of_class] - (same_stop - same_first)
+    for at in range(low, high):
+        count -= not same_first <= donors.excluded[at] < same_stop
+    return count
+
+
+@njit(nogil=True, cache=True)
+def _skip_to_donor(drawn, donors, place, of_class, same_first, same_stop):
+    """Return the donor number `drawn`, counted over those that have other attributes and may be taken."""
+    low, high = _excluded_of_class(donors, place, of_class)
+    found = donors.start[of_class] + drawn
+    is_past = same_first == same_stop
+    for at in range(low, high):
+        one = donors.excluded[at]
+        if same_first <= one < same_stop:
+            continue
+        if not is_past and one >= same_stop:
+            is_past = True
+            if found >= same_first:
+                found += same_stop - same_first
+        if found < one:
+            break
+        found += 1
+    if not is_past and found >= same_first:
+        found += same_stop - same_first
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _similar_classes(one, objects, donors, similar, k, chosen):
+    """Fill `chosen` with the k most similar classes that have donors for the object; return how many."""
+    own, place = objects.classes[one], objects.excluded[one]
+    found = 0
+    for at in range(similar.start[own], similar.start[own + 1]):
+        if found == k:
+            break
+        if _class_donor_count(donors, place, similar.ids[at]) > 0:
+            chosen[found] = similar.ids[at]
+            found += 1
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _pad_classes(key, one, found, objects, donors, k, chosen, moved, values):
+    """Extend the `found` chosen classes with random other ones that have donors, to k; return how many."""
+    own, place = objects.classes[one], objects.excluded[one]
+    similar = found
+    count = len(donors.classes)
+    for draw in range(count):
+        if found == k:
+            break
+        drawn = donors.classes[distinct(key, draw, count, moved, values)]
+        is_new = drawn != own
+        for n in range(similar):
+            is_new &= drawn != chosen[n]
+        if is_new and _class_donor_count(donors, place, drawn) > 0:
+            chosen[found] = drawn
+            found += 1
+    return found
+
+
+@njit(nogil=True, cache=True)
+def _class_count(one, objects, donors, similar, limits, chosen):
+    """Return how many class swaps an object gets, and how many of them to similar classes."""
+    found = _similar_classes(one, objects, donors, similar, limits.k, chosen)
+    if found == limits.k or not limits.pads:
+        return found, found
+    own, place = objects.classes[one], objects.excluded[one]
+    possible = len(donors.classes) - (donors.start[own + 1] > donors.start[own])
+    at, high = donors.excluded_start[place], donors.excluded_start[place + 1]
+    of_class = 0
+    while at < high:
+        while donors.start[of_class + 1] <= donors.excluded[at]:
+            of_class += 1
+        low, end = _excluded_of_class(donors, place, of_class)
+        possible -= of_class != own and end - low == donors.start[of_class + 1] - donors.start[of_class]
+        at = end
+    return min(limits.k, possible), found
+
+
+@njit(nogil=True, cache=True)
+def count_swaps(objects, donors, similar, limits):
+    """Return, per object, its class swaps, those to similar classes, and its attribute swaps (at most)."""
+    counts = np.zeros((len(objects.classes), 3), np.int64)
+    chosen = np.empty(limits.k, np.int64)
+    for one in range(len(objects.classes)):
+        counts[one, 0], counts[one, 1] = _class_count(one, objects, donors, similar, limits, chosen)
+        own, place = objects.classes[one], objects.excluded[one]
+        first, stop = _same_attributes(donors, own, objects.attributes[one])
+        counts[one, 2] = min(limits.k, _attribute_donor_count(donors, place, own, first, stop))
+    return counts
+
+
+@njit(nogil=True, cache=True)
+def draw_swaps(pairs, keys, first_rows, objects, donors, similar, limits, rows):
+    """Fill `rows` from ``first_rows[pair]`` on with the swaps of each pair (an object in a question).
+
+    `pairs` are positions in `objects`. Rows that stay without a donor, because features are too similar,
+    keep kind 0.
+    """
+    size = max(limits.k, len(donors.classes)) + 1
+    chosen, moved, values = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    for pair in range(len(pairs)):
+        one = pairs[pair]
+        at = first_rows[pair]
+        found = _similar_classes(one, objects, donors, similar, limits.k, chosen)
+        total = found
+        if limits.pads and found < limits.k:
+            padding_key = word(keys[pair], PADDING_CLASS)
+            total = _pad_classes(padding_key, one, found, objects, donors, limits.k, chosen, moved, values)
+        key = word(keys[pair], CLASS_DONOR)
+        for slot in range(total):
+            rows.pair[at] = pair
+            rows.kind[at] = BY_CLASS
+            rows.number[at] = slot + 1
+            rows.to_class[at] = chosen[slot]
+            rows.donor[at] = _class_donor(key, slot, donors, objects.excluded[one], chosen[slot])
+            rows.is_padding[at] = slot >= found
+            at += 1
+        _draw_attribute_donors(
+            pair, one, word(keys[pair], ATTRIBUTE_DONOR), at, objects, donors, limits, moved, values, rows
+        )
+
+
+@njit(nogil=True, cache=True)
+def _draw_attribute_donors(pair, one, key, at, objects, donors, limits, moved, values, rows):
+    own, place = objects.classes[one], objects.excluded[one]
+    first, stop = _same_attributes(donors, own, objects.attributes[one])
+    count = _attribute_donor_count(donors, place, own, first, stop)
+    found = 0
+    draw = 0
+    if len(moved) < count + 1 and len(objects.features):
+        moved, values = np.empty(count + 1, np.int64), np.empty(count + 1, np.int64)
+    while draw < count and found < limits.k:
+        drawn = distinct(key, draw, count, moved, values)
+        donor = _skip_to_donor(drawn, donors, place, own, first, stop)
+        draw += 1
+        if (
+            len(objects.features)
+            and _cosine(objects.features[one], donors.features[donor]) > limits.max_cosine
+        ):
+            continue
+        found += 1
+        rows.pair[at] = pair
+        rows.kind[at] = BY_ATTRIBUTE
+        rows.number[at] = found
+        rows.to_class[at] = own
+        rows.donor[at] = donor
+        rows.is_padding[at] = False
+        at += 1
+
+
+@njit(nogil=True, cache=True)
+def _cosine(left, right):
+    total = 0.0
+    for n in range(len(left)):
+        total += np.float64(left[n]) * np.float64(right[n])
+    return total
+
+
+@njit(nogil=True, cache=True)
+def draw_training(
+    pairs, keys, epoch, swap_probability, class_probability, objects, donors, similar, limits, rows
+):
+    """Fill row `pair` of each pair that an epoch swaps; the others keep kind 0.
+
+    Returns how many pairs were to be swapped but have no donor of the kind drawn.
+    """
+    size = max(limits.k, len(donors.classes)) + 1
+    chosen, moved, values = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    missing = 0
+    for pair in range(len(pairs)):
+        key = word(word(keys[pair], TRAINING), epoch)
+        if not uniform(key, 0) < swap_probability:
+            continue
+        one = pairs[pair]
+        if uniform(key, 1) < class_probability:
+            is_found = _train_by_class(
+                pair, one, key, objects, donors, similar, limits, chosen, moved, values, rows
+            )
+        else:
+            is_found = _train_by_attribute(pair, one, key, objects, donors, limits, moved, values, rows)
+        missing += not is_found
+    return missing
+
+
+@njit(nogil=True, cache=True)
+def _train_by_class(pair, one, key, objects, donors, similar, limits, chosen, moved, values, rows):
+    """Take one of the k classes that an evaluation of the object would take, all alike."""
+    found = _similar_classes(one, objects, donors, similar, limits.k, chosen)
+    total = found
+    if limits.pads and found < limits.k:
+        total = _pad_classes(word(key, 4), one, found, objects, donors, limits.k, chosen, moved, values)
+    if total == 0:
+        return False
+    slot = below(key, 2, total)
+    rows.pair[pair] = pair
+    rows.kind[pair] = BY_CLASS
+    rows.number[pair] = slot + 1
+    rows.to_class[pair] = chosen[slot]
+    rows.donor[pair] = _class_donor(key, 3, donors, objects.excluded[one], chosen[slot])
+    rows.is_padding[pair] = slot >= found
+    return True
+
+
+@njit(nogil=True, cache=True)
+def _train_by_attribute(pair, one, key, objects, donors, limits, moved, values, rows):
+    _draw_attribute_donors(
+        pair,
+        one,
+        word(key, 5),
+        pair,
+        objects,
+        donors,
+        Limits(1, limits.pads, limits.max_cosine),
+        moved,
+        values,
+        rows,
+    )
+    return rows.kind[pair] == BY_ATTRIBUTE

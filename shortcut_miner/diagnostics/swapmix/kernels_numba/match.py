@@ -1,0 +1,38 @@
+"""The region that overlaps each annotated object most."""
+
+# mypy: disallow-untyped-decorators=False, disallow-untyped-defs=False, disallow-incomplete-defs=False
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def best_regions(boxes, images, region_start, regions, is_candidate, min_iou):
+    """Return each object's region of highest IoU above `min_iou`, the first of equals; -1 for none.
+
+    boxes: objects x 4 (x1, y1, x2, y2); images: per object; region_start: per image, and the end;
+    regions: x 4; is_candidate: per region. Returns positions in `regions` (int64) and IoUs (float64).
+    """
+    best = np.full(len(boxes), -1, np.int64)
+    best_iou = np.zeros(len(boxes), np.float64)
+    for one in range(len(boxes)):
+        x1, y1, x2, y2 = boxes[one, 0], boxes[one, 1], boxes[one, 2], boxes[one, 3]
+        area = (x2 - x1) * (y2 - y1)
+        most = min_iou
+        image = images[one]
+        for region in range(region_start[image], region_start[image + 1]):
+            if not is_candidate[region]:
+                continue
+            left, top = max(x1, regions[region, 0]), max(y1, regions[region, 1])
+            right, bottom = min(x2, regions[region, 2]), min(y2, regions[region, 3])
+            # Written so that a NaN fails every comparison.
+            if not (right > left and bottom > top):
+                continue
+            shared = (right - left) * (bottom - top)
+            other = (regions[region, 2] - regions[region, 0]) * (regions[region, 3] - regions[region, 1])
+            iou = shared / (area + other - shared)
+            if iou > most:
+                most = iou
+                best[one] = region
+                best_iou[one] = iou
+    return best, best_iou

@@ -1,0 +1,57 @@
+"""Drawing attribute swaps by name, without donors: for perfect-sight plans."""
+
+# mypy: disallow-untyped-decorators=False, disallow-untyped-defs=False, disallow-incomplete-defs=False
+
+import numpy as np
+from numba import njit
+
+from shortcut_miner.diagnostics.swapmix.kernels_numba.draws import ATTRIBUTE, BY_ATTRIBUTE
+from shortcut_miner.diagnostics.swapmix.kernels_numba.numbers import below, distinct, word
+
+
+@njit(nogil=True, cache=True)
+def draw_attributes(pairs, keys, first_rows, own_start, own, similar, k, pads, count, rows):
+    """Fill `rows` with attribute swaps by name: one attribute of each object, and what takes its place.
+
+    own_start, own: each object's attributes; similar: of each attribute; count: attributes in all.
+    ``rows.donor`` takes the attribute to replace and ``rows.to_class`` the new one. Returns rows per pair.
+    """
+    size = max(k, count) + 1
+    chosen, moved, values = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    filled = np.zeros(len(pairs), np.int64)
+    for pair in range(len(pairs)):
+        low, high = own_start[pairs[pair]], own_start[pairs[pair] + 1]
+        if low == high:
+            continue
+        key = word(keys[pair], ATTRIBUTE)
+        replaced = own[low + below(key, 0, high - low)]
+        found = 0
+        for at in range(similar.start[replaced], similar.start[replaced + 1]):
+            if found < k and _is_new(similar.ids[at], own[low:high]):
+                chosen[found] = similar.ids[at]
+                found += 1
+        total = found
+        if pads:
+            padding_key = word(key, 1)
+            for draw in range(count):
+                if total == k:
+                    break
+                drawn = distinct(padding_key, draw, count, moved, values)
+                if _is_new(drawn, own[low:high]) and _is_new(drawn, chosen[:found]):
+                    chosen[total] = drawn
+                    total += 1
+        filled[pair] = total
+        for slot in range(total):
+            at = first_rows[pair] + slot
+            rows.pair[at] = pair
+            rows.kind[at] = BY_ATTRIBUTE
+            rows.number[at] = slot + 1
+            rows.to_class[at] = chosen[slot]
+            rows.donor[at] = replaced
+            rows.is_padding[at] = slot >= found
+    return filled
+
+
+@njit(nogil=True, cache=True)
+def _is_new(one, others):
+    return not np.any(others == one)

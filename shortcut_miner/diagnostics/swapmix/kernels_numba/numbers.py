@@ -1,0 +1,50 @@
+"""Random numbers of a key, one at a time: :mod:`shortcut_miner.keyed_draws` inside compiled loops."""
+
+# mypy: disallow-untyped-decorators=False, disallow-untyped-defs=False, disallow-incomplete-defs=False
+
+import numpy as np
+from numba import njit
+
+
+@njit(nogil=True, cache=True)
+def word(key, draw):
+    """Return random word number `draw` of a key."""
+    z = key + np.uint64(0x9E3779B97F4A7C15) * (np.uint64(draw) + np.uint64(1))
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+@njit(nogil=True, cache=True)
+def uniform(key, draw):
+    """Return random number `draw` of a key, in [0, 1)."""
+    return np.float64(word(key, draw) >> np.uint64(11)) * 2.0**-53
+
+
+@njit(nogil=True, cache=True)
+def below(key, draw, bound):
+    """Return random whole number `draw` of a key, from 0 to ``bound - 1``."""
+    return min(np.int64(np.floor(uniform(key, draw) * bound)), bound - 1)
+
+
+@njit(nogil=True, cache=True)
+def distinct(key, draw, count, moved, values):
+    """Return draw number `draw` without replacement from 0..count-1; later draws don't change it.
+
+    Fisher and Yates' shuffle that stores only the places that differ from the start: after `draw` draws
+    these are ``moved[:draw] -> values[:draw]``, which this function extends.
+    """
+    at = draw + below(key, draw, count - draw)
+    taken, here = at, draw
+    for n in range(draw):
+        if moved[n] == at:
+            taken = values[n]
+        if moved[n] == draw:
+            here = values[n]
+    for n in range(draw):
+        if moved[n] == at:
+            values[n] = here
+            moved[draw], values[draw] = -1, -1
+            return taken
+    moved[draw], values[draw] = at, here
+    return taken

@@ -1,0 +1,305 @@
+"""Plans: which region takes which donor's features, drawn block by block of questions."""
+
+import dataclasses
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortcut_miner.diagnostics.swapmix.config import SwapMixConfig
+from shortcut_miner.diagnostics.swapmix.context import Asked, Pairs, context_blocks
+from shortcut_miner.diagnostics.swapmix.kernels_numba import draws
+from shortcut_miner.diagnostics.swapmix.world import Ints, World
+from shortcut_miner.schemas import SWAP_KINDS
+
+KINDS = SWAP_KINDS
+ORIGINAL = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanRows:
+    """Rows of a plan as numbers; -1 stands for null.
+
+    Attributes
+    ----------
+    question, object, to_class, from_attribute, to_attribute, donor : ndarray of int32
+        Positions in `Asked`, ``World.objects``, ``World.classes``, the names of attributes (see
+        :class:`Drawing`) and ``World.donors``.
+    number : ndarray of uint32
+        The perturbation (0 is the original) or, in a training plan, the epoch.
+    kind, index, is_padding : ndarray of uint8, uint32, bool
+        Position in `KINDS`, 1 to k within its kind and object, whether the class is random.
+    counts : Counter
+        What happened, by reason; sums up over blocks.
+    """
+
+    question: NDArray[np.int32]
+    number: NDArray[np.uint32]
+    object: NDArray[np.int32]
+    kind: NDArray[np.uint8]
+    index: NDArray[np.uint32]
+    to_class: NDArray[np.int32]
+    from_attribute: NDArray[np.int32]
+    to_attribute: NDArray[np.int32]
+    donor: NDArray[np.int32]
+    is_padding: NDArray[np.bool_]
+    counts: Counter[str]
+
+    def __len__(self) -> int:
+        return len(self.question)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Drawing:
+    """What every block of a plan is drawn with.
+
+    Attributes
+    ----------
+    world : World
+        Objects and donors.
+    config : SwapMixConfig
+        Options.
+    objects, donors, similar, limits
+        The kernels' view of them.
+    swap_counts : ndarray of int64, objects x 3
+        Class swaps of each object, those to similar classes, and attribute swaps.
+    """
+
+    world: World
+    config: SwapMixConfig
+    objects: draws.Objects
+    donors: draws.Donors
+    similar: draws.Similar
+    limits: draws.Limits
+    swap_counts: Ints
+
+
+def prepare(
+    world: World, similar: draws.Similar, config: SwapMixConfig, features: tuple[Any, Any] | None = None
+) -> Drawing:
+    """Return what the blocks of a plan are drawn with.
+
+    Parameters
+    ----------
+    features : pair of float32 arrays, optional
+        Unit vectors of the regions of ``world.objects`` and of ``world.donors``; with them attribute donors
+        are at most ``max_feature_cosine`` similar.
+    """
+    nothing = np.empty((0, 0), np.float32)
+    own, others = features or (nothing, nothing)
+    objects = draws.Objects(
+        world.objects["class_id"].to_numpy(),
+        world.objects["attribute_set_id"].to_numpy(),
+        world.exclusion,
+        own,
+    )
+    donors = draws.Donors(
+        world.donor_start,
+        world.donors["attribute_set_id"].to_numpy(),
+        world.donor_classes(),
+        world.excluded_start,
+        world.excluded,
+        others,
+    )
+    most_alike = 2.0 if config.max_feature_cosine is None else config.max_feature_cosine
+    limits = draws.Limits(config.k, config.padding == "random", most_alike)
+    return Drawing(
+        world, config, objects, donors, similar, limits, draws.count_swaps(objects, donors, similar, limits)
+    )
+
+
+def evaluation_rows(asked: Asked, drawing: Drawing, threads: int = 1) -> Iterator[PlanRows]:
+    """Give the evaluation plan, question by question: the original, then every object's swaps.
+
+    Section 3.2 of the paper: k class swaps and k attribute swaps per context object, one at a time.
+    """
+
+    def draw(pairs: Pairs) -> PlanRows:
+        return _evaluation_block(pairs, drawing)
+
+    return in_order(draw, context_blocks(asked, drawing.world, drawing.config), threads)
+
+
+def training_rows(asked: Asked, drawing: Drawing, epoch: int, threads: int = 1) -> Iterator[PlanRows]:
+    """Give the swaps of one epoch (section 3.4): each context object with probability 1/2, by either kind."""
+
+    def draw(pairs: Pairs) -> PlanRows:
+        return _training_block(pairs, drawing, epoch)
+
+    return in_order(draw, context_blocks(asked, drawing.world, drawing.config), threads)
+
+
+def in_order(draw: Callable[[Pairs], PlanRows], blocks: Iterable[Pairs], threads: int) -> Iterator[PlanRows]:
+    """Give the results in the order of the blocks, a few of them drawn ahead."""
+    with ThreadPoolExecutor(max_workers=threads) as executor:
+        waiting: deque[Future[PlanRows]] = deque()
+        for pairs in blocks:
+            waiting.append(executor.submit(draw, pairs))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def empty_swaps(rows: int) -> draws.Swaps:
+    """Return rows that no swap has filled yet."""
+    return draws.Swaps(
+        pair=np.full(rows, -1, np.int64),
+        kind=np.zeros(rows, np.uint8),
+        number=np.zeros(rows, np.uint32),
+        to_class=np.full(rows, -1, np.int32),
+        donor=np.full(rows, -1, np.int32),
+        is_padding=np.zeros(rows, np.bool_),
+    )
+
+
+def layout(pairs: Pairs, counts: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return each question's original row, each pair's first row, and each row's question, from 0.
+
+    Parameters
+    ----------
+    counts : ndarray of int64
+        Rows of each pair.
+    """
+    local = pairs.questions - pairs.first
+    sizes = 1 + np.bincount(local, weights=counts, minlength=pairs.stop - pairs.first).astype(np.int64)
+    original = np.cumsum(sizes) - sizes
+    first_rows = np.cumsum(counts) - counts + local + 1
+    return original, first_rows, np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _evaluation_block(pairs: Pairs, drawing: Drawing) -> PlanRows:
+    counts = drawing.swap_counts[pairs.objects]
+    original, first_rows, question = layout(pairs, counts[:, 0] + counts[:, 2])
+    swaps = empty_swaps(len(question))
+    draws.draw_swaps(
+        pairs.objects, pairs.keys, first_rows, drawing.objects, drawing.donors, drawing.similar,
+        drawing.limits, swaps,
+    )  # fmt: skip
+    number = np.arange(len(question)) - original[question]
+    rows = rows_of(pairs, drawing, question + pairs.first, number, swaps, with_sets_of=draws.BY_ATTRIBUTE)
+    if len(drawing.objects.features):
+        rows = _without_gaps(rows)
+    rows.counts.update(_told(pairs, counts, rows, drawing.config.k))
+    return rows
+
+
+def _told(pairs: Pairs, counts: Ints, rows: PlanRows, k: int) -> dict[str, int]:
+    """Return what the block's swaps are, and why some are missing."""
+    by_kind = np.bincount(rows.kind, minlength=len(KINDS))
+    has_swaps = np.zeros(pairs.stop - pairs.first, np.bool_)
+    has_swaps[rows.question[rows.number > 0] - pairs.first] = True
+    return {
+        **_left_out(pairs),
+        "rows": len(rows),
+        "class_swaps": int(by_kind[draws.BY_CLASS]),
+        "class_swaps_to_random_classes": int(rows.is_padding[rows.kind == draws.BY_CLASS].sum()),
+        "attribute_swaps": int(by_kind[draws.BY_ATTRIBUTE]),
+        "context_objects_without_similar_class": int((counts[:, 1] == 0).sum()),
+        "context_objects_with_fewer_class_swaps": int((counts[:, 0] < k).sum()),
+        "context_objects_with_fewer_attribute_swaps": int((counts[:, 2] < k).sum()),
+        "context_objects_without_attribute_swaps": int((counts[:, 2] == 0).sum()),
+        "questions_without_swaps": int((~has_swaps).sum()),
+    }
+
+
+def _left_out(pairs: Pairs) -> dict[str, int]:
+    return {
+        "context_objects": len(pairs.objects),
+        "context_objects_left_out_without_region": pairs.without_region,
+        "context_objects_left_out_with_a_relevant_objects_region": pairs.shared,
+    }
+
+
+def rows_of(
+    pairs: Pairs, drawing: Drawing, question: Ints, number: Any, swaps: draws.Swaps, *, with_sets_of: int
+) -> PlanRows:
+    """Return drawn swaps as rows; attribute sets only of swaps of one kind."""
+    world = drawing.world
+    is_swap = swaps.kind > 0
+    objects = np.where(is_swap, _at(pairs.objects, swaps.pair, is_swap), -1).astype(np.int32)
+    with_sets = swaps.kind == with_sets_of
+    own = _at(drawing.objects.attributes, objects, with_sets)
+    others = _at(world.donors["attribute_set_id"].to_numpy(), swaps.donor, with_sets)
+    return PlanRows(
+        question=question.astype(np.int32),
+        number=np.asarray(number).astype(np.uint32),
+        object=objects,
+        kind=swaps.kind,
+        index=swaps.number,
+        to_class=swaps.to_class,
+        from_attribute=np.where(with_sets, own, -1).astype(np.int32),
+        to_attribute=np.where(with_sets, others, -1).astype(np.int32),
+        donor=swaps.donor,
+        is_padding=swaps.is_padding,
+        counts=Counter(),
+    )
+
+
+def _at(values: Ints, places: Any, is_there: NDArray[np.bool_]) -> Ints:
+    """Return ``values[places]`` where that means something, and anything elsewhere."""
+    if not len(values):
+        return np.full(len(places), -1, np.int64)
+    taken: Ints = values[np.where(is_there, places, 0)]
+    return taken
+
+
+def keep_rows(rows: PlanRows, is_kept: NDArray[np.bool_], **changed: Any) -> PlanRows:
+    """Return some of the rows, with some columns replaced."""
+    columns = {
+        field.name: getattr(rows, field.name)[is_kept]
+        for field in dataclasses.fields(rows)
+        if field.name not in ("counts", *changed)
+    }
+    return PlanRows(**columns, **changed, counts=rows.counts)
+
+
+def _without_gaps(rows: PlanRows) -> PlanRows:
+    """Return the rows that were filled, the perturbations of each question numbered again."""
+    is_kept = (rows.kind > 0) | (rows.number == ORIGINAL)
+    original = np.flatnonzero(rows.number[is_kept] == ORIGINAL)
+    lengths = np.diff(np.append(original, is_kept.sum()))
+    number = np.arange(is_kept.sum()) - np.repeat(original, lengths)
+    return keep_rows(rows, is_kept, number=number.astype(np.uint32))
+
+
+def _training_block(pairs: Pairs, drawing: Drawing, epoch: int) -> PlanRows:
+    config = drawing.config
+    swaps = empty_swaps(len(pairs.objects))
+    missing = draws.draw_training(
+        pairs.objects, pairs.keys, epoch, config.swap_probability, config.class_probability,
+        drawing.objects, drawing.donors, drawing.similar, drawing.limits, swaps,
+    )  # fmt: skip
+    number = np.full(len(pairs.objects), epoch)
+    rows = rows_of(pairs, drawing, pairs.questions, number, swaps, with_sets_of=draws.BY_ATTRIBUTE)
+    is_swap = rows.kind > 0
+    is_first = _is_first_of_region(rows, is_swap, drawing.world)
+    kept = keep_rows(rows, is_swap & is_first)
+    by_kind = np.bincount(kept.kind, minlength=len(KINDS))
+    kept.counts.update(
+        {
+            **_left_out(pairs),
+            "rows": len(kept),
+            "class_swaps": int(by_kind[draws.BY_CLASS]),
+            "class_swaps_to_random_classes": int(kept.is_padding.sum()),
+            "attribute_swaps": int(by_kind[draws.BY_ATTRIBUTE]),
+            "swaps_left_out_without_donor": int(missing),
+            "swaps_left_out_region_swapped_already": int((is_swap & ~is_first).sum()),
+        }
+    )
+    return kept
+
+
+def _is_first_of_region(rows: PlanRows, is_swap: NDArray[np.bool_], world: World) -> NDArray[np.bool_]:
+    """Return whether a swap is the first of its question that replaces its region: one object can win."""
+    regions = world.objects["region_index"].cast(int).fill_null(0).to_numpy()
+    places = rows.question.astype(np.int64) * (int(regions.max(initial=0)) + 1) + _at(
+        regions, rows.object, is_swap
+    )
+    is_first = np.zeros(len(rows), np.bool_)
+    swapped = np.flatnonzero(is_swap)
+    is_first[swapped[np.unique(places[swapped], return_index=True)[1]]] = True
+    return is_first
