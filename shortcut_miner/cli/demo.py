@@ -56,7 +56,7 @@ def demo(
     threads : int, optional
         Default: all processors. The result is the same for any number.
     out : Path
-        Folder for world/ (the input files), vqa-ce/ (the build) and vqa-ce-scores/.
+        Folder for world/ (the input files) and, per room, what it builds and scores: vqa-ce/ and so on.
     dry_run : bool
         Work in a temporary folder, and leave nothing behind.
     most : int
@@ -82,7 +82,9 @@ def _show(report: "DemoReport", shown: Shown, most: int, out: Path | None, wall_
         return
     fields = build_fields(report.vqa_ce, wall_seconds)
     fields["written"] = (
-        "nothing (dry run)" if out is None else f"{out}/world, {out}/vqa-ce, {out}/vqa-ce-scores"
+        "nothing (dry run)"
+        if out is None
+        else f"{out}: world (the files), and a folder or more for each room"
     )
     print_fields(fields)
     found = len(report.planted) - report.planted["rule_id"].null_count()
@@ -90,6 +92,10 @@ def _show(report: "DemoReport", shown: Shown, most: int, out: Path | None, wall_
     print_frame(report.planted.head(most))
     print_title("Accuracy in percent [95% interval]")
     print_accuracy(report.scores.scores)
+    print_title("The other rooms' first numbers, in percent")
+    print_frame(report.headlines)
+    if isinstance(report.rad, str):
+        warn(f"the room rad was left out: {report.rad}")
     if out is not None:
         note(shown, f"\nnext: shortcut-miner rules {out}/vqa-ce --contains sport")
 
@@ -103,4 +109,6 @@ def _document(report: "DemoReport", out: Path | None, wall_seconds: float) -> di
         "all_found": report.all_found,
         "vqa_ce": build_document(report.vqa_ce, wall_seconds),
         "scores": as_dict(report.scores.scores),
+        "headlines": report.headlines.to_dicts(),
+        "rad_left_out": report.rad if isinstance(report.rad, str) else None,
     }

@@ -6,12 +6,17 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.demo.files import DemoWorld, PlantedShortcut, write_demo_world
+from shortcut_miner.demo.fpvg import FpvgDemo, run_fpvg
+from shortcut_miner.demo.rad import RadDemo, run_rad
+from shortcut_miner.demo.swapmix import SwapMixDemo, run_swapmix
 from shortcut_miner.diagnostics.vqa_ce.build import BuildReport, build
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.score import ScoreReport, score
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import OnStage
+from shortcut_miner.errors import BackendError
 
 SHORTCUT_MODEL, GROUNDED_MODEL = "shortcut_model", "grounded_model"
+HEADLINES = ("rad", "fpvg_plus", "context_reliance", "effective_accuracy")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -30,12 +35,32 @@ class DemoReport:
         One row a planted shortcut: words, objects, answer; rule_id, rule_count, antecedent_count, confidence
         (null if the rule did not come out); counterexamples, how many validation questions were planted
         against it, and counterexamples_found, how many of these landed in that subset.
+    rad : RadDemo or str
+        Consistency under template augmentation; why not, where spaCy is missing.
+    fpvg : FpvgDemo
+        Faithful and plausible grounding.
+    swapmix : SwapMixDemo
+        Reliance on context.
     """
 
     world: DemoWorld
     vqa_ce: BuildReport
     scores: ScoreReport
     planted: pl.DataFrame
+    rad: RadDemo | str
+    fpvg: FpvgDemo
+    swapmix: SwapMixDemo
+
+    @property
+    def headlines(self) -> pl.DataFrame:
+        """The first number of each other room, in percent: metric, shortcut_model, grounded_model."""
+        rooms = [self.fpvg.scores.scores, self.swapmix.scores.scores]
+        if not isinstance(self.rad, str):
+            rooms.insert(0, self.rad.scores.scores)
+        overall = pl.concat([room.select("metric", "group", "model", "value") for room in rooms])
+        shown = overall.filter(pl.col("group") == "overall", pl.col("metric").is_in(HEADLINES))
+        wide = shown.pivot("model", index="metric", values="value", maintain_order=True)
+        return wide.select("metric", SHORTCUT_MODEL, GROUNDED_MODEL)
 
     @property
     def all_found(self) -> bool:
@@ -51,7 +76,7 @@ def run_demo(
     Parameters
     ----------
     out : Path
-        Folder for world/, vqa-ce/ and vqa-ce-scores/.
+        Folder for world/ and, per room, what it builds and scores: vqa-ce/, vqa-ce-scores/ and so on.
     seed : int
         Of the world.
     threads, on_stage
@@ -72,7 +97,19 @@ def run_demo(
         on_stage("score")
     models = {SHORTCUT_MODEL: world.shortcut_predictions, GROUNDED_MODEL: world.grounded_predictions}
     scores = score(out / "vqa-ce", models, ScoreConfig(), out / "vqa-ce-scores")
-    return DemoReport(world, built, scores, _look_up(world.shortcuts, out / "vqa-ce"))
+    try:
+        rad: RadDemo | str = run_rad(world, out, on_stage, seed=seed)
+    except BackendError as error:
+        rad = str(error)
+    return DemoReport(
+        world=world,
+        vqa_ce=built,
+        scores=scores,
+        planted=_look_up(world.shortcuts, out / "vqa-ce"),
+        rad=rad,
+        fpvg=run_fpvg(world, out, on_stage, seed=seed),
+        swapmix=run_swapmix(world, out, on_stage, seed=seed),
+    )
 
 
 def _look_up(shortcuts: tuple[PlantedShortcut, ...], folder: Path) -> pl.DataFrame:

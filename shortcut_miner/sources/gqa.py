@@ -25,6 +25,7 @@ from shortcut_miner.sources.json_records import (
 )
 from shortcut_miner.sources.json_text import Top, parse_json
 from shortcut_miner.sources.kinds import GQA_QUESTIONS, json_shape, wrong_kind
+from shortcut_miner.sources.list_columns import text_lists
 from shortcut_miner.sources.reading import (
     RECORD,
     OnBadRow,
@@ -219,8 +220,7 @@ def _table(chunk: Chunk[_Question], names: Sequence[str]) -> pl.DataFrame:
 
 def _ids_column(maps: Sequence[dict[str, str] | None]) -> pl.Series:
     """Return the object ids of each map as List[String]; null where there is no map."""
-    lists = [None if one is None else list(one.values()) for one in maps]
-    return pl.Series(lists, dtype=pl.List(pl.String))
+    return text_lists([None if one is None else list(one.values()) for one in maps])
 
 
 def _joined(folder: Path, readings: Sequence[Reading], notes: tuple[str, ...], on_bad: OnBadRow) -> Reading:

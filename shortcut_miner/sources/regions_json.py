@@ -13,7 +13,14 @@ from shortcut_miner.sources.json_records import Chunk, decode_chunks, paused_gc
 from shortcut_miner.sources.json_text import DECODE_ERRORS, excerpt, parse_json, split_array
 from shortcut_miner.sources.kinds import COCO_RESULTS, PIPELINE_JSONL, json_shape, wrong_kind
 from shortcut_miner.sources.reading import Problem
-from shortcut_miner.sources.region_tables import Block, RawRegions, bad_image, box_rows, empty_column, gathered
+from shortcut_miner.sources.region_tables import (
+    Block,
+    RawRegions,
+    bad_image,
+    box_rows,
+    empty_column,
+    gathered,
+)
 from shortcut_miner.sources.streams import Stream
 
 

@@ -20,6 +20,7 @@ from shortcut_miner.sources.kinds import (
     json_shape,
     wrong_kind,
 )
+from shortcut_miner.sources.list_columns import text_lists
 from shortcut_miner.sources.reading import (
     RECORD,
     OnBadRow,
@@ -205,7 +206,7 @@ def _object_rows(
             "object_id": id_column([object_id for object_id, _ in objects]),
             "name": text_column([_name(one) for _, one in objects]),
             **{side: boxes.reshape(-1, 4)[:, at] for at, side in enumerate(_BOX)},
-            "attributes": pl.Series([one.attributes or [] for _, one in objects], dtype=pl.List(pl.String)),
+            "attributes": text_lists([one.attributes or [] for _, one in objects]),
         }
     )
 

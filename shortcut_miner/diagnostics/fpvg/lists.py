@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs
 from shortcut_miner.diagnostics.fpvg.overlap import Named, RegionLists, Regions, match
+from shortcut_miner.sources.list_columns import list_column
 
 NO_ANNOTATION = "no annotation"
 NO_SCENE_GRAPH = "image not in scene graphs"
@@ -181,6 +181,4 @@ def _flat_objects(compared: pl.DataFrame, named: pl.DataFrame, objects: pl.DataF
 
 
 def _list_column(lists: RegionLists) -> pl.Series:
-    array = pa.LargeListArray.from_arrays(pa.array(lists.offsets), pa.array(lists.index))
-    column = pl.from_arrow(array)
-    return column if isinstance(column, pl.Series) else column.to_series()
+    return list_column(pl.Series(lists.index), np.diff(lists.offsets))

@@ -1,0 +1,170 @@
+"""How long FPVG takes at the size of GQA's balanced validation set, and against plain Python.
+
+A seeded world in GQA's formats (``gqa_world.py``): 132,000 questions about 10,234 images with 100 detector
+rows each. Targets on two cores: build under 8 s and 1.5 GB, score under 2 s. The plain loop is the method of
+the released script, a pair of boxes at a time, on the first questions; both read nothing and write nothing.
+
+    python benchmarks/bench_fpvg.py [--runs 5] [--scale 1] [--slice 2000] [--world FOLDER]
+"""
+
+import argparse
+import os
+import platform
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import polars as pl
+from gqa_world import GqaWorld, write_gqa_world
+
+from shortcut_miner.diagnostics.fpvg.answers import ModelRun
+from shortcut_miner.diagnostics.fpvg.build import build
+from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles, ScoreConfig
+from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs, read_inputs
+from shortcut_miner.diagnostics.fpvg.lists import region_lists
+from shortcut_miner.diagnostics.fpvg.outputs import nested
+from shortcut_miner.diagnostics.fpvg.score import score
+
+
+def plain_lists(inputs: FpvgInputs) -> dict[str, dict[str, dict[str, list[int]]]]:
+    """Return both nested lists with Python loops over pairs, as the released script computes them."""
+    objects = {
+        (image, name): corners
+        for image, name, *corners in inputs.objects.select("image_id", "object_id", *SIDES).iter_rows()
+    }
+    regions: dict[str, list[tuple[float, ...]]] = {}
+    for image, *corners in inputs.regions.select("image_id", *SIDES).iter_rows():
+        regions.setdefault(image, []).append(tuple(corners))
+    counts = dict(inputs.detected_images.select("image_id", "region_count").iter_rows())
+    named: dict[str, dict[str, list[str]]] = {}
+    maps = ("relevant_question", "relevant_answer", "relevant_full_answer")
+    for image, question, *lists in inputs.questions.select("image_id", "question_id", *maps).iter_rows():
+        ids = sorted({one for given in lists for one in given or ()})
+        if ids and image in counts:
+            named.setdefault(image, {})[question] = ids
+    found: dict[str, dict[str, dict[str, list[int]]]] = {"relevant": {}, "irrelevant": {}}
+    for image, questions in named.items():
+        matches: dict[str, tuple[set[int], set[int]]] = {}
+        for one in {one for ids in questions.values() for one in ids}:
+            matches[one] = _of_object(regions[image], objects[image, one])
+        for question, ids in questions.items():
+            relevant = set().union(*(matches[one][0] for one in ids))
+            covered = set().union(*(matches[one][1] for one in ids))
+            found["relevant"].setdefault(image, {})[question] = sorted(relevant)
+            found["irrelevant"].setdefault(image, {})[question] = sorted(set(range(counts[image])) - covered)
+    return found
+
+
+SIDES = ("x1", "y1", "x2", "y2")
+
+
+def _of_object(regions: list[tuple[float, ...]], ref: Any) -> tuple[set[int], set[int]]:
+    """Return the regions with IoU above 0.5, and those whose overlap exceeds 0.25."""
+    matched, covered = set(), set()
+    for index, region in enumerate(regions):
+        if sum(region) == 0:
+            continue
+        hyp = [int(side) for side in region]
+        if hyp[0] >= hyp[2] or hyp[1] >= hyp[3]:
+            continue
+        left, top = max(hyp[0], ref[0]), max(hyp[1], ref[1])
+        right, bottom = min(hyp[2], ref[2]), min(hyp[3], ref[3])
+        if right < left or bottom < top:
+            continue
+        shared = int(right - left) * int(bottom - top)
+        area = (hyp[2] - hyp[0]) * (hyp[3] - hyp[1])
+        if shared / (area + int(ref[2] - ref[0]) * int(ref[3] - ref[1]) - shared) > 0.5:
+            matched.add(index)
+        if shared / area > 0.25:
+            covered.add(index)
+    return matched, covered
+
+
+def median_seconds(job: Callable[[], object], runs: int) -> tuple[float, float]:
+    """Return the median and the longest wall time of `runs` runs, after one that does not count."""
+    job()
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        job()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times), max(times)
+
+
+def main() -> None:
+    """Print the machine, the size of the world, and one line per job."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--slice", type=int, default=2000)
+    parser.add_argument("--world", type=Path, help="folder for the world; a temporary one by default")
+    options = parser.parse_args()
+    machine = f"{platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"
+    python = f"Python {sys.version.split()[0]}, Polars {pl.__version__}"
+    print(f"{machine}; {python}, NumPy {np.__version__}, h5py {h5py.__version__}")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.world or Path(temporary)
+        world = write_gqa_world(folder / "world", scale=options.scale, seed=options.seed)
+        run_jobs(world, folder, options.runs, options.slice)
+
+
+def run_jobs(world: GqaWorld, folder: Path, runs: int, size: int) -> None:
+    """Time build and score, then both methods on the first `size` questions."""
+    files = FpvgFiles(questions=world.questions, scene_graphs=world.scene_graphs, detections=world.detections)
+    model = ModelRun(
+        model="m",
+        all=world.predictions["all"],
+        relevant=world.predictions["relevant"],
+        irrelevant=world.predictions["irrelevant"],
+    )
+    built = folder / "built"
+    report = build(files, FpvgConfig(), built)
+    counts = report.counts
+    print(
+        f"{counts['questions']:,} questions, {counts['images']:,} images, "
+        f"{counts['annotated_objects']:,} objects, {counts['regions']:,} regions; {counts['evaluable']:,} evaluable; {runs} runs\n"
+    )
+    print("| what | target | median | longest |\n| --- | ---: | ---: | ---: |")
+    line("build, all", "8 s", lambda: build(files, FpvgConfig(), built), runs)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    line("of it: read", "", lambda: read_inputs(files, FpvgConfig()), runs)
+    inputs = read_inputs(files, FpvgConfig())
+    line("of it: match", "", lambda: region_lists(inputs, FpvgConfig()), runs)
+    line(
+        "score, 1 model, 1,000 resamples",
+        "2 s",
+        lambda: score(built, [model], ScoreConfig(), folder / "s"),
+        runs,
+    )
+    few = read_inputs(files, FpvgConfig(preset="code"), size)
+    config = FpvgConfig(preset="code")
+    plain = line(f"plain Python, {size:,} questions", "", lambda: plain_lists(few), max(runs // 2, 1))
+    ours = line(f"match, {size:,} questions", "", lambda: region_lists(few, config), runs)
+    lists = region_lists(few, config)
+    words = {True: "equal", False: "DIFFERENT"}
+    are_equal = plain_lists(few) == {name: nested(lists, name) for name in ("relevant", "irrelevant")}
+    print(
+        f"\npeak memory of the build {peak / 1e6:,.0f} MB; match is {plain / ours:,.0f} times as fast as the loop"
+    )
+    print(f"their lists are {'equal' if are_equal else 'DIFFERENT'}")
+
+
+def line(what: str, target: str, job: Callable[[], object], runs: int) -> float:
+    """Print one row of the table and return the median."""
+    median, longest = median_seconds(job, runs)
+    print(f"| {what} | {target} | {median:.2f} s | {longest:.2f} s |", flush=True)
+    return median
+
+
+if __name__ == "__main__":
+    main()
