@@ -208,7 +208,7 @@ def encode_lists(
     items = pl.Series([list(row) for row in transactions], dtype=pl.List(pl.String))
     if len(items) != len(questions):
         raise ConfigError(
-            f"transactions: got {len(items):,} rows and {len(questions):,} answers, expected an answer a row. "
+            f"transactions: got {len(items):,} rows and {len(questions):,} answers, expected as many. "
             "Pass lists of equal length."
         )
     words = _listed_items(items)
@@ -262,8 +262,8 @@ def checked_weights(weights: Sequence[int] | None, rows: int) -> npt.NDArray[np.
     total = sum(counts.tolist())
     if total > _MOST_ORIGINAL_ROWS:
         raise ConfigError(
-            f"weights: got a sum of {total:,}, expected at most {_MOST_ORIGINAL_ROWS:,}, so that products of two "
-            "counts are exact in 64 bits. Divide the weights."
+            f"weights: got a sum of {total:,}, expected at most {_MOST_ORIGINAL_ROWS:,}, so that products of "
+            "two counts are exact in 64 bits. Divide the weights."
         )
     return counts.astype(np.int64)
 

@@ -9,6 +9,7 @@ from shortcut_miner.text import basic_english
 
 if TYPE_CHECKING:
     from spacy.language import Language
+    from spacy.tokens import Token
 
 Tokenizer = Literal["basic_english", "spacy", "spacy-lemma"]
 
@@ -45,19 +46,20 @@ def tokenize(questions: pl.Series, tokenizer: Tokenizer = "basic_english") -> pl
         return questions.to_frame("question").select(basic_english(pl.col("question"))).to_series()
     distinct = questions.drop_nulls().unique(maintain_order=True)
     nlp = _pipeline(with_lemmas=tokenizer == "spacy-lemma")
-    words = [
-        [
-            token.lemma_.lower() if tokenizer == "spacy-lemma" else token.lower_
-            for token in doc
-            if not token.is_space
-        ]
-        for doc in nlp.pipe(distinct.to_list(), batch_size=_BATCH)
-    ]
+    documents = nlp.pipe(distinct.to_list(), batch_size=_BATCH)
+    words = [[word for token in document for word in _word(token, tokenizer)] for document in documents]
     tokenized = pl.DataFrame(
         {"question": distinct, "words": words}, schema={"question": pl.String, "words": pl.List(pl.String)}
     )
     asked = questions.to_frame("question")
     return asked.join(tokenized, on="question", how="left", validate="m:1", maintain_order="left")["words"]
+
+
+def _word(token: "Token", tokenizer: Tokenizer) -> list[str]:
+    """Return the token's word, or none for white space."""
+    if token.is_space:
+        return []
+    return [token.lemma_.lower() if tokenizer == "spacy-lemma" else token.lower_]
 
 
 def _pipeline(*, with_lemmas: bool) -> "Language":

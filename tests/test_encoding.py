@@ -217,7 +217,7 @@ class TestEncodeLists:
         with pytest.raises(ConfigError) as error:
             encode_lists([["a"]], ["x", "y"])
         assert str(error.value) == (
-            "transactions: got 1 rows and 2 answers, expected an answer a row. Pass lists of equal length."
+            "transactions: got 1 rows and 2 answers, expected as many. Pass lists of equal length."
         )
 
     @pytest.mark.parametrize("weights", [[1], [1, 0], [1, -3], [1, 2, 3]])

@@ -37,5 +37,5 @@ def test_without_spacy_the_message_says_how_to_get_it(
 def test_without_a_model_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     spacy = pytest.importorskip("spacy")
     monkeypatch.setattr(spacy.util, "is_package", lambda name: False)
-    with pytest.raises(BackendError, match="got no English model.*spacy download en_core_web_sm"):
+    with pytest.raises(BackendError, match=r"got no English model.*spacy download en_core_web_sm"):
         tokenize(QUESTIONS, "spacy-lemma")

@@ -264,7 +264,7 @@ def _told(path: Path) -> Iterator[None]:
 
 def _box_dataset(file: Any, path: Path) -> Any:
     name = next((one for one in _BOXES if one in file), None)
-    shape = getattr(file[name], "shape", None) or () if name else ()
+    shape: tuple[int, ...] = (getattr(file[name], "shape", None) or ()) if name else ()
     if name is None or len(shape) != 3 or shape[2] != 4:
         held = [f"{key} {getattr(file[key], 'shape', '')}" for key in file]
         raise SourceError(
