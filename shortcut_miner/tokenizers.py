@@ -68,7 +68,8 @@ def _pipeline(*, with_lemmas: bool) -> "Language":
         import spacy
     except ImportError as error:
         raise BackendError(
-            "tokenizer spacy: got no spaCy, expected the package. Install it: pip install 'shortcut-miner[rad]'."
+            "tokenizer spacy: got no spaCy, expected the package. "
+            "Install it: pip install 'shortcut-miner[rad]'."
         ) from error
     if not with_lemmas:
         return spacy.blank("en")
