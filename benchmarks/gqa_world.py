@@ -39,6 +39,17 @@ class GqaWorld:
     predictions: dict[str, Path]
 
 
+def files_of(folder: Path) -> GqaWorld:
+    """Return the files of a world in a folder."""
+    return GqaWorld(
+        questions=folder / "val_balanced_questions.json",
+        scene_graphs=folder / "val_sceneGraphs.json",
+        detections=folder / "objects",
+        detections_info=folder / "objects" / "gqa_objects_info.json",
+        predictions={condition: folder / f"model_{condition}.json" for condition in CONDITIONS},
+    )
+
+
 def write_gqa_world(out: Path, *, scale: float = 1.0, seed: int = 0) -> GqaWorld:
     """Write a world into `out`; `scale` is the share of GQA's images."""
     out.mkdir(parents=True, exist_ok=True)
@@ -54,13 +65,7 @@ def write_gqa_world(out: Path, *, scale: float = 1.0, seed: int = 0) -> GqaWorld
         graphs[image_id] = _graph(drawn, objects, size, first_object)
         boxes.append(objects)
         first_object += count
-    world = GqaWorld(
-        questions=out / "val_balanced_questions.json",
-        scene_graphs=out / "val_sceneGraphs.json",
-        detections=out / "objects",
-        detections_info=out / "objects" / "gqa_objects_info.json",
-        predictions={condition: out / f"model_{condition}.json" for condition in CONDITIONS},
-    )
+    world = files_of(out)
     _write(world.scene_graphs, graphs)
     questions = _questions(drawn, graphs)
     _write(world.questions, questions)

@@ -243,11 +243,35 @@ def _is_running(pid: int) -> bool:
 
 
 def _publish(staging: Path, out: Path) -> None:
-    """Flush every staged file to disk, then rename them into `out`, the manifest last."""
+    """Flush every staged file to disk, then rename them into `out`, the manifest last.
+
+    A manifest gets the list of the files it speaks for; those that it lacks and its predecessor had go.
+    """
     names = sorted(path.name for path in staging.iterdir())
+    obsolete = _complete_manifest(staging, out, names) if MANIFEST in names else []
     names.sort(key=lambda name: name == MANIFEST)
     for name in names:
         with (staging / name).open("rb") as handle:
             os.fsync(handle.fileno())
     for name in names:
+        if name == MANIFEST:
+            for old in obsolete:
+                (out / old).unlink(missing_ok=True)
         (staging / name).replace(out / name)
+
+
+def _complete_manifest(staging: Path, out: Path, names: Sequence[str]) -> list[str]:
+    """Add the names of all files to the staged manifest; return those of the older manifest that go."""
+    manifest = read_json_file(staging / MANIFEST)
+    write_json(manifest | {"files": list(names)}, staging / MANIFEST)
+    try:
+        older = read_json_file(out / MANIFEST)
+        older_files, older_command = list(older.get("files", ())), older.get("command")
+    except (SourceError, AttributeError, TypeError):
+        return []
+    if older_command not in (None, manifest.get("command")):
+        raise ConfigError(
+            f"--out {out}: got a folder that {older_command} wrote, expected an empty one or one of "
+            f"{manifest.get('command')}. Choose another folder."
+        )
+    return [name for name in older_files if Path(name).name == name and name not in names]

@@ -49,6 +49,31 @@ def test_files_appear_together_and_replace_older_ones(tmp_path: Path) -> None:
     assert names(tmp_path) == ["a.txt", "manifest.json", "mine.txt"]
 
 
+def test_what_the_new_manifest_lacks_goes_and_foreign_files_stay(tmp_path: Path) -> None:
+    for names_of_run in (["a.txt", "b.txt"], ["a.txt"]):
+        with staged_folder(tmp_path) as folder:
+            for name in names_of_run:
+                (folder / name).write_text("x")
+            write_json({"command": "test build"}, folder / "manifest.json")
+        (tmp_path / "mine.txt").write_text("the user's")
+    assert names(tmp_path) == ["a.txt", "manifest.json", "mine.txt"]
+    assert read_json_file(tmp_path / "manifest.json")["files"] == ["a.txt", "manifest.json"]
+
+
+def test_another_commands_folder_is_refused(tmp_path: Path) -> None:
+    write_json({"command": "test build", "files": ["a.txt"]}, tmp_path / "manifest.json")
+    before = (tmp_path / "manifest.json").read_bytes()
+    with (
+        pytest.raises(
+            ConfigError, match=r"got a folder that test build wrote, expected .* one of test score"
+        ),
+        staged_folder(tmp_path) as folder,
+    ):
+        write_json({"command": "test score"}, folder / "manifest.json")
+    assert names(tmp_path) == ["manifest.json"]
+    assert (tmp_path / "manifest.json").read_bytes() == before
+
+
 def test_a_failure_changes_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("old")
     with pytest.raises(ValueError, match="half way"), staged_folder(tmp_path) as folder:

@@ -10,7 +10,7 @@ from pathlib import Path
 from shortcut_miner.cli.console import note
 from shortcut_miner.cli.options import Shown
 
-COMPILING = "compiling kernels (first run only, about 20 s)"
+COMPILING = "compiling kernels (first run only, about half a minute)"
 
 
 def note_compiling(shown: Shown, *names: str) -> None:

@@ -6,6 +6,7 @@ Only the words asked for are kept, so files of several gigabytes need little mem
 import io
 import os
 import re
+import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +28,6 @@ NPZ, VECTORS_PARQUET, SPACY = "npz word vectors", "Parquet word vectors", "spaCy
 _WORDS = ("words", "word", "names", "name", "class", "labels", "vocab", "tokens")
 _VECTORS = ("vectors", "vector", "embeddings", "embedding", "matrix", "weights")
 _HEADER = re.compile(rb"\s*(\d+) +(\d+)\s*\Z")
-_ZIP = b"PK\x03\x04"
 _CHUNK = 1 << 22
 _MAX_WORD = 2000  # bytes; a longer one means that the file is no word2vec binary
 
@@ -79,8 +79,8 @@ def read_embeddings(source: str | os.PathLike[str], wanted: Collection[str]) -> 
     path = Path(source)
     if path.is_dir() or not _is_path(path):
         return _read_spacy(str(source), wanted)
-    if _is_zip(path) and (found := _read_npz(path, wanted)):
-        return found
+    if _is_npz(path):
+        return _read_npz(path, wanted)
     with open_stream(path) as stream:
         if stream.start().startswith(PARQUET_MAGIC):
             return _read_parquet(path, wanted)
@@ -134,11 +134,12 @@ def name_vectors(embeddings: Embeddings, names: Iterable[str]) -> tuple[Vectors,
     return vectors, found
 
 
-def _is_zip(path: Path) -> bool:
-    if not path.is_file():
+def _is_npz(path: Path) -> bool:
+    if not path.is_file() or not zipfile.is_zipfile(path):
         return False
-    with path.open("rb") as file:
-        return file.read(len(_ZIP)) == _ZIP
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+    return bool(names) and all(name.endswith(".npy") for name in names)
 
 
 def _is_path(path: Path) -> bool:
@@ -246,25 +247,16 @@ def _embeddings(
     return Embeddings(words=list(kept), vectors=vectors, kind=kind, file=facts(), notes=tuple(notes))
 
 
-def _read_npz(path: Path, wanted: Collection[str]) -> Embeddings | None:
-    """Return the vectors of an npz file; None for another kind of zip."""
+def _read_npz(path: Path, wanted: Collection[str]) -> Embeddings:
     try:
         with np.load(path, allow_pickle=False) as arrays:
-            if not hasattr(arrays, "files") or not all(np.ndim(arrays[name]) for name in arrays.files):
-                return None
             found = {name: arrays[name] for name in arrays.files if name in (*_WORDS, *_VECTORS)}
             present = arrays.files
-    except ValueError as error:
-        if "pickle" not in str(error):
-            return None
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise SourceError(
-            f"{path}: got an array of Python objects, expected text. Save the words as np.array(words, "
-            "dtype=str)."
+            f"{path}: got an npz file that can't be read ({error}), expected plain arrays. Save the words as "
+            "np.array(words, dtype=str)."
         ) from error
-    except (OSError, EOFError, AttributeError, TypeError):
-        return None
-    if not any(name in _VECTORS for name in found) and not any(name in _WORDS for name in found):
-        return None
     words, vectors = _named(path, found, present)
     if vectors.ndim != 2 or len(words) != len(vectors) or vectors.dtype.kind not in "fiu":
         raise SourceError(

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, cast
 
 import zstandard
 
@@ -93,7 +93,7 @@ def open_stream(path: str | os.PathLike[str], *, with_digest: bool = True) -> It
     file, member = _split_member(Path(path))
     with contextlib.ExitStack() as opened:
         with _told(shown):
-            raw = opened.enter_context(file.open("rb"))
+            raw = _buffered(io.FileIO(file), opened)
             size = file.stat().st_size
         if not size:
             raise SourceError(f"{shown}: got an empty file (0 bytes), expected content. {CUT}.")
@@ -135,21 +135,21 @@ def _split_member(path: Path) -> tuple[Path, str | None]:
 
 
 def _unpacked(
-    shown: str, raw: IO[bytes], member: str | None, opened: contextlib.ExitStack
+    shown: str, raw: io.BufferedReader, member: str | None, opened: contextlib.ExitStack
 ) -> tuple[io.BufferedReader, str | None]:
     """Return the stream behind the compression layers, told apart by their first bytes."""
-    content = _buffered(raw)
+    content = raw
     while True:
         start = content.peek(4)[:4]
         if start.startswith(_GZIP):
-            content = _buffered(opened.enter_context(gzip.GzipFile(fileobj=content, mode="rb")))
+            content = _buffered(gzip.GzipFile(fileobj=content, mode="rb"), opened)
         elif start.startswith(_ZSTD):
             reader = zstandard.ZstdDecompressor().stream_reader(content, read_across_frames=True)
-            content = _buffered(opened.enter_context(reader))
+            content = _buffered(reader, opened)
         elif start.startswith(_ZIP):
             archive = opened.enter_context(zipfile.ZipFile(content))
             member = _chosen_member(shown, archive, member)
-            return _buffered(opened.enter_context(archive.open(member))), member
+            return _buffered(archive.open(member), opened), member
         elif member is not None:
             raise SourceError(
                 f"{shown}: got a path inside a file that is no zip archive, expected archive.zip/member. "
@@ -159,8 +159,9 @@ def _unpacked(
             return content, None
 
 
-def _buffered(raw: Any) -> io.BufferedReader:
-    return io.BufferedReader(cast("io.RawIOBase", raw), buffer_size=_BUFFER)
+def _buffered(raw: Any, opened: contextlib.ExitStack) -> io.BufferedReader:
+    """Return `raw` with a buffer, closed with the stack: the layers below may only go after it."""
+    return opened.enter_context(io.BufferedReader(cast("io.RawIOBase", raw), buffer_size=_BUFFER))
 
 
 def _chosen_member(shown: str, archive: zipfile.ZipFile, wanted: str | None) -> str:

@@ -107,11 +107,14 @@ def test_every_exception_becomes_one_line(
     told: list[str],
     run_cli: RunCli,
     built: Path,
+    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def fail(*_: object, **__: object) -> None:
         raise error
 
+    make = tempfile.mkstemp
+    monkeypatch.setattr(tempfile, "mkstemp", lambda **names: make(dir=tmp_path, **names))
     monkeypatch.setattr(lookup, "find_rules", fail)
     ran = run_cli("rules", built)
     assert (ran.code, ran.out) == (code, "")

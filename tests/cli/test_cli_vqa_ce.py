@@ -214,11 +214,8 @@ def test_demo_finds_what_was_planted(
     assert ran.code == 0
     assert "Planted shortcuts: 11 of 11 came out as rules" in ran.out
     assert "next: shortcut-miner rules shortcut-miner-demo/vqa-ce" in ran.err
-    assert {path.name for path in Path("shortcut-miner-demo").iterdir()} == {
-        "world",
-        "vqa-ce",
-        "vqa-ce-scores",
-    }
+    written = {path.name for path in Path("shortcut-miner-demo").iterdir()}
+    assert written >= {"world", "vqa-ce", "vqa-ce-scores"}
 
 
 def test_demo_as_json_and_dry(run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 import base64
 import gzip
+import hashlib
 import json
 import sys
 from collections.abc import Callable
@@ -393,6 +394,22 @@ def test_hdf5_that_does_not_fit(tmp_path: Path, write: Write) -> None:
     cut = write("cut.h5", content[: len(content) // 2])
     with pytest.raises(SourceError, match=r"got an HDF5 file that can't be read"):
         read_regions(cut, info=info)
+
+
+def test_of_large_hdf5_files_the_boxes_are_hashed(
+    tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shortcut_miner.sources.regions_h5.HASHED_WHOLE", 10)
+    monkeypatch.setattr("shortcut_miner.sources.regions_h5._ROWS_AT_ONCE", 1)
+    write("f_info.json", {"7": entry(0)})
+    path = write_h5(tmp_path / "f.h5", [BOXES, BOXES])
+    first = read_regions(path)
+    assert first.notes == ("files above 1 GiB whose checksum is of their boxes alone: 1",)
+    assert first.files[1].sha256 == hashlib.sha256(np.stack([BOXES, BOXES]).tobytes()).hexdigest()
+    write_h5(path, [BOXES, BOXES], more=np.zeros(9))
+    assert read_regions(path).files[1].sha256 == first.files[1].sha256
+    write_h5(path, [BOXES, BOXES + 1])
+    assert read_regions(path).files[1].sha256 != first.files[1].sha256
 
 
 def test_hdf5_without_h5py(tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch) -> None:

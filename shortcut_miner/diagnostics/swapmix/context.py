@@ -85,6 +85,9 @@ def encode_questions(questions: pl.DataFrame, world: World, config: SwapMixConfi
         asked.select("place", "image_id", object_id=pl.col("relevant_objects"))
         .filter(pl.col("object_id").list.len() > 0)
         .explode("object_id")
+        # An annotation may name several objects at once: "12,34".
+        .with_columns(pl.col("object_id").str.split(","))
+        .explode("object_id")
         .unique()
         .join(
             world.objects.select("image_id", "object_id").with_row_index("object"),

@@ -368,7 +368,8 @@ def test_a_good_world(golden_fpvg: Path, tmp_path: Path) -> None:
 def test_the_same_bytes_for_any_number_of_workers(golden_fpvg: Path, tmp_path: Path) -> None:
     world = golden_fpvg / "world"
     code = (
-        "import sys; from pathlib import Path;"
+        "import sys; from pathlib import Path; import shortcut_miner.storage as storage;"
+        "storage.ROW_GROUP_SIZE = 500;"  # several groups
         "from shortcut_miner.diagnostics.fpvg.build import build;"
         "from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles;"
         "w = Path(sys.argv[1]);"

@@ -1,4 +1,5 @@
 import gzip
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,17 @@ def test_broken_files_are_refused(content: bytes, message: str, tmp_path: Path) 
     assert str(path) in str(caught.value)
 
 
+def test_text_inside_a_zip(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "glove.zip", "w") as archive:
+        archive.writestr("glove.2d.txt", "cat 1 2\n")
+        archive.writestr("glove.3d.txt", "cat 1 2 3\n")
+    found = read_embeddings(tmp_path / "glove.zip" / "glove.3d.txt", ["cat"])
+    assert found.vectors.tolist() == [[1.0, 2.0, 3.0]]
+    assert found.file.member == "glove.3d.txt"
+    with pytest.raises(SourceError, match="got a zip with 2 members"):
+        read_embeddings(tmp_path / "glove.zip", ["cat"])
+
+
 def test_what_is_no_embedding_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="expected a file, or the name or folder of an installed"):
         read_embeddings("no_such_pipeline", ["cat"])
@@ -132,7 +144,7 @@ def test_what_is_no_embedding_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "c.npz", words=np.array(WORDS), other=VECTORS)
     for name, message in (
         ("a", "expected one row of numbers a word"),
-        ("b", "Python objects"),
+        ("b", "expected plain arrays"),
         ("c", "expected words and vectors"),
     ):
         with pytest.raises(SourceError, match=message):

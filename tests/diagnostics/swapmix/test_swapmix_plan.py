@@ -226,3 +226,10 @@ def test_donors_from_other_files() -> None:
     inputs = world.inputs(donor_objects=others, donor_regions=regions)
     plan = draw_plan(inputs, SwapMixConfig())["swaps.parquet"]
     assert set(plan["donor_image_id"].drop_nulls()) == {"z"}
+
+
+def test_an_annotation_may_name_several_objects() -> None:
+    world = lone_world()
+    world.questions[0]["relevant_objects"] = ["acat,asky"]
+    plan = swaps_of(world, SwapMixConfig(shared_regions=True))
+    assert set(plan.filter(pl.col("question_id") == "1")["object_id"].drop_nulls()) == {"adog"}
