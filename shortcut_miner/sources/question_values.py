@@ -111,8 +111,8 @@ def _ids(source: Source) -> pl.Series:
         if listed and QUESTION_ID in _header(source):
             return read_question_values(source.path, {QUESTION_ID: "id"}, what="ids").table[QUESTION_ID]
         return pl.Series(QUESTION_ID, listed, dtype=pl.String)
-    lines = split_lines(source) if start == b"{" else []
-    if lines and fields_of(lines[0][1]).keys() & {QUESTION_ID, _GQA_ID}:
+    records = split_lines(source) if start == b"{" else []
+    if records and fields_of(records[0][1]).keys() & {QUESTION_ID, _GQA_ID}:
         return read_question_values(source.path, {QUESTION_ID: "id"}, what="ids").table[QUESTION_ID]
     top = parse_json(source).top
     if isinstance(top, dict):

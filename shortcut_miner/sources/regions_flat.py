@@ -113,7 +113,7 @@ def _parsed_csv(stream: Stream, header: list[str], lines: list[bytes]) -> pl.Dat
             has_header=False,
             schema=dict.fromkeys(header, pl.String),
         )
-    except pl.exceptions.PolarsError as error:
+    except (pl.exceptions.PolarsError, OSError) as error:  # OSError: Polars takes rows for a packed file
         raise SourceError(
             f"{stream.path}: got broken CSV ({str(error).splitlines()[0]}), expected rows like the header. "
             "Correct them."
