@@ -138,12 +138,20 @@ def _readers() -> dict[str, Callable[..., "Reading"]]:
     """Return the reader of each format; other commands have readers of their own for some formats."""
     from shortcut_miner.sources import kinds
     from shortcut_miner.sources.detections import read_labels
+    from shortcut_miner.sources.gqa import read_gqa_questions
     from shortcut_miner.sources.predictions import read_predictions
+    from shortcut_miner.sources.regions import read_regions
+    from shortcut_miner.sources.scene_graphs import read_scene_graphs
     from shortcut_miner.sources.soft_labels import read_soft_labels
     from shortcut_miner.sources.vqa import read_vqa_annotations, read_vqa_questions
 
     labels = (kinds.IMAGE_LABELS, kinds.COCO_INSTANCES, kinds.LABELS_PARQUET)
+    # Formats of boxes that need no second file.
+    boxes = (kinds.BOTTOM_UP_TSV, kinds.VINVL_TSV, kinds.PIPELINE_JSONL, kinds.REGIONS_PARQUET)
     return {
+        kinds.GQA_QUESTIONS: read_gqa_questions,
+        **dict.fromkeys((kinds.SCENE_GRAPHS, kinds.VISUAL_GENOME), read_scene_graphs),
+        **dict.fromkeys(boxes, read_regions),
         kinds.QUESTIONS: read_vqa_questions,
         kinds.ANNOTATIONS: read_vqa_annotations,
         **dict.fromkeys(labels, read_labels),

@@ -65,7 +65,10 @@ def coco_labels(
     problems += _unknown_references(instances, images, categories)
     total = sum(len(raws) for raws in lists.values())
     dropped = settle(source, "records", problems, total, on_bad_row, label_of)
-    return _named(without_bad(instances, problems), images, categories), dropped, notes
+    labels = _named(without_bad(instances, problems), images, categories)
+    if labels.is_empty():  # nothing good is left, whatever was asked for
+        settle(source, "records", problems, total, "error", label_of)
+    return labels, dropped, notes
 
 
 def _lists(source: Source, top: Top) -> tuple[dict[str, list[msgspec.Raw]], dict[str, int]]:

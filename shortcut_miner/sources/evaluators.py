@@ -128,7 +128,7 @@ def _id_path(source: Source, raws: Raws, allow_doc_id: bool) -> tuple[str, ...]:
         metrics = {name: fields_of(raw) for name, raw in fields.items() if name not in _RECORD_FIELDS}
         for metric, inner in metrics.items():
             for name in _METRIC_ID_FIELDS:
-                if name in inner:
+                if name in inner and metric.isprintable() and not set(metric) & set('"\\'):
                     return metric, name
     if allow_doc_id:
         return ("doc_id",)
