@@ -42,6 +42,13 @@ def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN) -> str:
     return f"{shown} and {rest:,} more" if rest > 0 else shown
 
 
+def check_no_problems(problems: Sequence[str], what: str, expected: str) -> None:
+    """Raise a SchemaError that lists the problems of the table `what`, if there are any."""
+    if problems:
+        title = f"{what}: got the problems below, expected {expected}. Correct them."
+        raise SchemaError(problem_list(title, problems))
+
+
 def problem_list(title: str, problems: Sequence[str], limit: int = MAX_PROBLEMS_SHOWN) -> str:
     """Return `title` followed by one line per problem, the list cut at `limit`.
 

@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse
 
-from shortcut_miner.errors import ConfigError, SchemaError, examples, problem_list
+from shortcut_miner.errors import ConfigError, check_no_problems, examples
 
 OVERALL = "overall"
 ALL = "all"
@@ -289,7 +289,7 @@ def _paired_cells(table: pl.DataFrame, pairs: Sequence[tuple[str, str]]) -> pl.D
     lost = paired.join(others, on=on, how="anti", nulls_equal=True, maintain_order="left")["group"]
     groups = examples(lost.unique().sort())
     problems = [f"{len(lost):,} x subgroup with other rows in the baseline, by {groups}"] if len(lost) else []
-    _raise_if(problems, "scores to compare", "the same groups for every model")
+    check_no_problems(problems, "scores to compare", "the same groups for every model")
     return matched
 
 
@@ -306,12 +306,12 @@ def _check_scores(scored: pl.DataFrame, columns: Sequence[str], metric: str, clu
     dtype = scored.schema.get(metric, pl.Float64())
     if not (dtype.is_numeric() or dtype == pl.Boolean):
         problems.append(f"column {metric} of type {dtype}")
-    _raise_if(problems, "scores", f"{', '.join(wanted)}, with numbers or Booleans in {metric}")
+    check_no_problems(problems, "scores", f"{', '.join(wanted)}, with numbers or Booleans in {metric}")
     unknown = scored[clusters].null_count()
     not_finite = len(scored) - scored[metric].cast(pl.Float64).is_finite().sum()
     problems = [f"{unknown:,} x {clusters} that is null"] if unknown else []
     problems += [f"{not_finite:,} x {metric} that is null or not finite"] if not_finite else []
-    _raise_if(problems, "scores", "a value and a cluster in every row")
+    check_no_problems(problems, "scores", "a value and a cluster in every row")
 
 
 def _check_pairing(scored: pl.DataFrame, key: str) -> None:
@@ -328,10 +328,4 @@ def _check_pairing(scored: pl.DataFrame, key: str) -> None:
         )
         if flags.any()
     ]
-    _raise_if(problems, "scores to compare", "each key once for every model")
-
-
-def _raise_if(problems: list[str], what: str, expected: str) -> None:
-    if problems:
-        title = f"{what}: got the problems below, expected {expected}. Correct them."
-        raise SchemaError(problem_list(title, problems))
+    check_no_problems(problems, "scores to compare", "each key once for every model")

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shortcut_miner.errors import ConfigError, SchemaError, examples, problem_list
+from shortcut_miner.errors import ConfigError, check_no_problems, examples
 from shortcut_miner.text import answer_forms
 
 SCORERS = ("vqa-official", "vqa-normalized", "exact", "soft-labels")
@@ -134,7 +134,7 @@ def _aligned(questions: pl.DataFrame, predictions: pl.DataFrame) -> pl.Series:
 
 
 def _exact(questions: pl.DataFrame, predicted: pl.Series) -> pl.Series:
-    _raise_if(_null_answers(questions, "answer"), "questions", "an answer in every row")
+    check_no_problems(_null_answers(questions, "answer"), "questions", "an answer in every row")
     return (questions["answer"] == predicted).cast(pl.Float64) * 100.0
 
 
@@ -219,19 +219,19 @@ def _check_columns(frame: pl.DataFrame, wanted: Mapping[str, Dtype], what: str) 
         for name, dtype in wanted.items()
         if frame.schema.get(name) != dtype
     ]
-    _raise_if(problems, what, ", ".join(wanted))
+    check_no_problems(problems, what, ", ".join(wanted))
 
 
 def _check_ids(questions: pl.DataFrame, predictions: pl.DataFrame, what: str) -> None:
     """Raise unless the questions' ids are unique and `predictions` has each of them exactly once."""
-    _raise_if(_repeated_ids(questions), "questions", "each question once")
+    check_no_problems(_repeated_ids(questions), "questions", "each question once")
     missing, unknown = "question without a prediction", "prediction for an unknown question"
     problems = [
         *_repeated_ids(predictions),
         *_unlike_ids(questions, predictions, missing, unknown),
         *_null_answers(predictions, "answer"),
     ]
-    _raise_if(problems, what, "one answer for each question and no other")
+    check_no_problems(problems, what, "one answer for each question and no other")
 
 
 def _check_labels(questions: pl.DataFrame, labels: pl.DataFrame) -> None:
@@ -244,7 +244,7 @@ def _check_labels(questions: pl.DataFrame, labels: pl.DataFrame) -> None:
         *_counted("label that is repeated", labels.filter(is_repeat)["question_id"]),
         *_counted("weight that is not a number of at least 0", labels.filter(is_bad)["question_id"]),
     ]
-    _raise_if(problems, "soft labels", "labels for each question, with weights of 0 or more")
+    check_no_problems(problems, "soft labels", "labels for each question, with weights of 0 or more")
 
 
 def _check_answer_lists(questions: pl.DataFrame) -> None:
@@ -263,7 +263,7 @@ def _check_answer_lists(questions: pl.DataFrame) -> None:
         for reason, is_bad in reasons.items()
         for problem in _counted(reason, questions.filter(is_bad)["question_id"])
     ]
-    _raise_if(problems, "questions", "annotators' answers in every row")
+    check_no_problems(problems, "questions", "annotators' answers in every row")
 
 
 def _repeated_ids(frame: pl.DataFrame) -> list[str]:
@@ -292,9 +292,3 @@ def _counted(what: str, ids: pl.Series) -> list[str]:
     if not len(ids):
         return []
     return [f"{len(ids):,} x {what}: {examples(ids)}"]
-
-
-def _raise_if(problems: list[str], what: str, expected: str) -> None:
-    if problems:
-        title = f"{what}: got the problems below, expected {expected}. Correct them."
-        raise SchemaError(problem_list(title, problems))

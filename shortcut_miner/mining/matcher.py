@@ -155,7 +155,7 @@ def match_totals(
         Default: see :func:`shortcut_miner.mining.threads.thread_count`.
     """
     accepted = accepted or Accepted.majority(transactions)
-    index = _indexed(rules, transactions)
+    index = index_for(rules, transactions)
     offsets, items = _projected(index, transactions)
     sketch = kernels.sketch_classes(accepted.offsets, accepted.classes)
     per_rule = np.zeros((3, len(rules)), np.int64)
@@ -173,7 +173,8 @@ def match_totals(
     return MatchTotals(*per_rule, *per_row)
 
 
-def _indexed(rules: RuleArrays | RuleIndex, transactions: Transactions) -> RuleIndex:
+def index_for(rules: RuleArrays | RuleIndex, transactions: Transactions) -> RuleIndex:
+    """Return the index of `rules` that suits these rows: their rare items first; an index as it is."""
     if isinstance(rules, RuleIndex):
         return rules
     return index_rules(rules, np.bincount(transactions.items, minlength=transactions.vocabulary.item_count))
@@ -187,7 +188,7 @@ def match_pairs(
     Rule ``pairs[offsets[k]:offsets[k + 1]]``, ascending, fire on row ``first + k``. A block holds at most
     16M pairs (128 MB), or one row. `fired` saves a pass if :func:`match_totals` has counted already.
     """
-    index = _indexed(rules, transactions)
+    index = index_for(rules, transactions)
     fired = match_totals(index, transactions).row_fired if fired is None else fired
     offsets_in, items = _projected(index, transactions)
     no_ints, no_classes = np.empty(0, np.int64), np.empty(0, np.int32)

@@ -25,7 +25,7 @@ from shortcut_miner.diagnostics.vqa_ce.folder import (
 from shortcut_miner.encoding import accepted_classes, numbers_of
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.intervals import compare, summarise
-from shortcut_miner.mining.matcher import Accepted, RuleIndex, index_rules, match_totals
+from shortcut_miner.mining.matcher import Accepted, RuleIndex, index_for, match_totals
 from shortcut_miner.mining.measures import binomial_excess_p, false_discovery_q
 from shortcut_miner.score_tables import as_dict, as_latex, as_markdown
 from shortcut_miner.scoring import score_questions
@@ -172,7 +172,7 @@ def exploited_shortcuts(
         compared = _with_normalised_answers(compared)
     accepted = Accepted(*accepted_classes(compared, encoded.vocabulary))
     rows = encoded.rows
-    index = index_rules(encoded.rules, np.bincount(rows.items, minlength=encoded.vocabulary.item_count))
+    index = index_for(encoded.rules, rows)
     firing = match_totals(index, rows, accepted)
     parts = []
     for model, table in answers.items():

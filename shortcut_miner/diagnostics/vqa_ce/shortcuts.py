@@ -26,7 +26,7 @@ from shortcut_miner.errors import SourceError
 from shortcut_miner.mining.evidence import Counts, VerdictConfig, is_held_out, rule_measures
 from shortcut_miner.mining.family import SearchedFamily
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
-from shortcut_miner.mining.matcher import Accepted, MatchTotals, RuleIndex, index_rules, match_totals
+from shortcut_miner.mining.matcher import Accepted, MatchTotals, RuleIndex, index_for, match_totals
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays, rule_order
 from shortcut_miner.timing import StageCost, timed
@@ -164,8 +164,7 @@ def find_shortcuts(
         rules = _in_order(confident.take(~is_dropped), training)
         dropped_rules = _in_order(confident.take(is_dropped & config.keep_dropped), training)
     with timed(costs, "match", on_stage):
-        frequency = np.bincount(training.items, minlength=training.vocabulary.item_count)
-        index = index_rules(rules, frequency)
+        index = index_for(rules, training)
         val_totals = match_totals(index, validation, accepted, threads)
         train_totals = match_totals(index, training, None, threads)
     with timed(costs, "classify", on_stage):

@@ -18,7 +18,7 @@ from shortcut_miner.diagnostics.vqa_ce.shortcuts import OnStage, Shortcuts, find
 from shortcut_miner.encoding import accepted_classes
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining.filters import is_confident
-from shortcut_miner.mining.matcher import Accepted, match_totals
+from shortcut_miner.mining.matcher import Accepted, index_for, match_totals
 from shortcut_miner.scoring import score_questions
 
 
@@ -67,8 +67,9 @@ def sweep(
             f"max_rules: got more than {config.max_rules:,} antecedents, expected a complete search to "
             "compare thresholds. Raise --max-rules or the lowest --min-counts."
         )
+    accepted = Accepted(*accepted_classes(inputs.val, found.training.vocabulary))
     rows = [
-        _row(inputs.val, found, config, count, confidence, scorer, threads)
+        _row(inputs.val, accepted, found, config, count, confidence, scorer, threads)
         for count in sorted(set(min_counts))
         for confidence in sorted(set(min_confidences))
     ]
@@ -77,6 +78,7 @@ def sweep(
 
 def _row(
     val: pl.DataFrame,
+    accepted: Accepted,
     found: Shortcuts,
     config: VqaCeConfig,
     min_count: int,
@@ -88,10 +90,10 @@ def _row(
         found.rules.rule_count, found.rules.antecedent_count, min_confidence
     )
     rules = found.rules.take(np.flatnonzero(chosen))
-    kept = classifier.kept_rules(match_totals(rules, found.training, None, threads))
+    index = index_for(rules, found.training)
+    kept = classifier.kept_rules(match_totals(index, found.training, None, threads))
     predicted, _ = classifier.predict(rules, kept, found.validation, config.vote or "best")
-    accepted = Accepted(*accepted_classes(val, found.training.vocabulary))
-    subset = subsets(match_totals(rules, found.validation, accepted, threads))
+    subset = subsets(match_totals(index, found.validation, accepted, threads))
     answers = found.training.vocabulary.answers.gather(pl.Series(predicted.astype(np.uint32)))
     predictions = pl.DataFrame({"question_id": val["question_id"], "answer": answers})
     scored = score_questions(val, predictions, scorer=scorer)
