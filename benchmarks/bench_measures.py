@@ -38,14 +38,14 @@ from shortcut_miner.encoding import (
     keep_top_answers,
     numbers_of,
 )
-from shortcut_miner.mining.evidence import Counts, rule_measures
-from shortcut_miner.mining.family import searched_family
+from shortcut_miner.mining.evidence.family import searched_family
+from shortcut_miner.mining.evidence.row_sums import item_frequency, prior_confidence
+from shortcut_miner.mining.evidence.significance import family_q, fisher_log10_p
+from shortcut_miner.mining.evidence.subsets import best_subsets
+from shortcut_miner.mining.evidence.verdicts import Counts, rule_measures
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.matcher import Accepted, index_rules, match_totals
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
-from shortcut_miner.mining.row_sums import item_frequency, prior_confidence
-from shortcut_miner.mining.significance import family_q, fisher_log10_p
-from shortcut_miner.mining.subsets import best_subsets
 
 PACKAGES = ("numba", "numpy", "polars")
 

@@ -22,7 +22,7 @@ import polars as pl
 
 from shortcut_miner.diagnostics.rad.build import build
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles
-from shortcut_miner.sources.vqa import read_vqa
+from shortcut_miner.sources.questions.vqa import read_vqa
 
 QUESTIONS, IMAGES, ANNOTATORS = 650_000, 120_000, 10
 # Shares of all questions by opening, as in VQA v2: colour, how many, what kind, yes/no; the rest is other.

@@ -19,8 +19,8 @@ import numpy as np
 import polars as pl
 import scipy
 
-from shortcut_miner.intervals import compare, summarise
-from shortcut_miner.scoring import score_questions
+from shortcut_miner.scoring.accuracy import score_questions
+from shortcut_miner.scoring.intervals import compare, summarise
 from shortcut_miner.text import basic_english
 
 QUESTIONS, IMAGES, ANNOTATORS, MODELS = 214_354, 40_504, 10, 5

@@ -28,7 +28,7 @@ from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig
 from shortcut_miner.diagnostics.swapmix.inputs import SwapMixInputs
 from shortcut_miner.diagnostics.swapmix.score import score
 from shortcut_miner.sources.embeddings import GLOVE, Embeddings
-from shortcut_miner.sources.files import FileFacts
+from shortcut_miner.sources.opening.files import FileFacts
 from shortcut_miner.storage import staged_folder
 
 QUESTIONS, IMAGES, CLASSES, ATTRIBUTES, REGIONS = 132_062, 10_234, 1_703, 617, 36

@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
     from shortcut_miner.diagnostics.vqa_ce.score import score as score_vqa_ce
     from shortcut_miner.errors import ShortcutMinerError
-    from shortcut_miner.mining.interop import from_mlxtend, to_mlxtend
-    from shortcut_miner.mining.tables import match_rules, mine_rules
-    from shortcut_miner.scoring import score_questions
-    from shortcut_miner.sources.predictions import read_predictions
-    from shortcut_miner.sources.vqa import read_vqa
+    from shortcut_miner.mining.frames.mlxtend import from_mlxtend, to_mlxtend
+    from shortcut_miner.mining.frames.tables import match_rules, mine_rules
+    from shortcut_miner.scoring.accuracy import score_questions
+    from shortcut_miner.sources.answers.predictions import read_predictions
+    from shortcut_miner.sources.questions.vqa import read_vqa
 
 _PUBLIC = {
-    "mine_rules": ("shortcut_miner.mining.tables", "mine_rules"),
-    "match_rules": ("shortcut_miner.mining.tables", "match_rules"),
-    "to_mlxtend": ("shortcut_miner.mining.interop", "to_mlxtend"),
-    "from_mlxtend": ("shortcut_miner.mining.interop", "from_mlxtend"),
+    "mine_rules": ("shortcut_miner.mining.frames.tables", "mine_rules"),
+    "match_rules": ("shortcut_miner.mining.frames.tables", "match_rules"),
+    "to_mlxtend": ("shortcut_miner.mining.frames.mlxtend", "to_mlxtend"),
+    "from_mlxtend": ("shortcut_miner.mining.frames.mlxtend", "from_mlxtend"),
     "build_vqa_ce": ("shortcut_miner.diagnostics.vqa_ce.build", "build"),
     "score_vqa_ce": ("shortcut_miner.diagnostics.vqa_ce.score", "score"),
     "VqaCeConfig": ("shortcut_miner.diagnostics.vqa_ce.config", "VqaCeConfig"),
     "VqaCeFiles": ("shortcut_miner.diagnostics.vqa_ce.config", "VqaCeFiles"),
-    "read_vqa": ("shortcut_miner.sources.vqa", "read_vqa"),
-    "read_predictions": ("shortcut_miner.sources.predictions", "read_predictions"),
-    "score_questions": ("shortcut_miner.scoring", "score_questions"),
+    "read_vqa": ("shortcut_miner.sources.questions.vqa", "read_vqa"),
+    "read_predictions": ("shortcut_miner.sources.answers.predictions", "read_predictions"),
+    "score_questions": ("shortcut_miner.scoring.accuracy", "score_questions"),
     "ShortcutMinerError": ("shortcut_miner.errors", "ShortcutMinerError"),
 }
 

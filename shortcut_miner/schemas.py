@@ -150,7 +150,7 @@ class MeasuredRules(Rules):
     """Rules with their further measures; what is not known is null.
 
     On validation rows the columns have the prefix ``val_``, with a holdout also ``holdout_`` (not required).
-    :mod:`shortcut_miner.mining.evidence` defines them.
+    :mod:`shortcut_miner.mining.evidence.verdicts` defines them.
     """
 
     confidence_low = dy.Float64(nullable=False)

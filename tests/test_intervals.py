@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shortcut_miner import intervals
 from shortcut_miner.errors import ConfigError, SchemaError
-from shortcut_miner.intervals import compare, summarise
+from shortcut_miner.scoring import intervals
+from shortcut_miner.scoring.intervals import compare, summarise
 
 CHECKOUT = Path(__file__).resolve().parents[1]
 LEVELS = [0.0, 30.0, 60.0, 90.0, 100.0, 100 / 3, 66.7]

@@ -14,8 +14,8 @@ PACKAGE = Path(shortcut_miner.__file__).parent
 LAYERS = (
     ("errors", "schemas"),
     ("storage", "text", "tokenizers", "boxes", "timing", "keyed_draws"),
-    ("sources", "encoding", "embeddings"),
-    ("mining", "scoring", "intervals", "score_tables"),
+    ("sources", "encoding"),
+    ("mining", "scoring"),
     ("diagnostics", "exports"),
     ("report", "demo"),
     ("cli", "__main__"),

@@ -5,8 +5,8 @@ import polars as pl
 import pytest
 
 from shortcut_miner.errors import SchemaError
-from shortcut_miner.intervals import compare, summarise
-from shortcut_miner.score_tables import as_dict, as_latex, as_markdown
+from shortcut_miner.scoring.intervals import compare, summarise
+from shortcut_miner.scoring.tables import as_dict, as_latex, as_markdown
 
 SCORED = pl.DataFrame(
     {

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import ConfigError, SchemaError
-from shortcut_miner.scoring import score_questions, soft_label_table
-from shortcut_miner.sources.vqa import read_vqa
+from shortcut_miner.scoring.accuracy import score_questions, soft_label_table
+from shortcut_miner.sources.questions.vqa import read_vqa
 from shortcut_miner.text import normalise_answer, strip_answer
 
 GOLDEN = Path(__file__).parent / "golden" / "vqa_accuracy"

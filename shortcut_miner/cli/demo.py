@@ -101,7 +101,7 @@ def _show(report: "DemoReport", shown: Shown, most: int, out: Path | None, wall_
 
 
 def _document(report: "DemoReport", out: Path | None, wall_seconds: float) -> dict[str, Any]:
-    from shortcut_miner.score_tables import as_dict
+    from shortcut_miner.scoring.tables import as_dict
 
     return {
         "out": out,

@@ -247,7 +247,7 @@ def _runs(all_: Sequence[str], relevant: Sequence[str], irrelevant: Sequence[str
 
 def score_document(report: "ScoreReport") -> dict[str, Any]:
     """Return scores as one JSON object: metric -> group -> subgroup -> model -> value, n, low, high."""
-    from shortcut_miner.score_tables import as_dict
+    from shortcut_miner.scoring.tables import as_dict
 
     document: dict[str, Any] = {"scores": as_dict(report.scores), "outcomes": report.outcomes.to_dicts()}
     for name in ("seeds", "drops", "quadrants"):

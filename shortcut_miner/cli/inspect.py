@@ -13,7 +13,7 @@ from shortcut_miner.cli.options import CHECK_FAILED, DEFAULT_SHOWN, DONE, INPUTS
 from shortcut_miner.errors import SourceError, examples
 
 if TYPE_CHECKING:
-    from shortcut_miner.sources.reading import Reading
+    from shortcut_miner.sources.opening.reading import Reading
     from shortcut_miner.sources.recognise import FileKind
 
 Paths = Annotated[tuple[Path, ...], Parameter(group=INPUTS, negative=())]
@@ -136,14 +136,14 @@ def _shortened(lines: list[str], most: int) -> tuple[list[str], list[str]]:
 
 def _readers() -> dict[str, Callable[..., "Reading"]]:
     """Return the reader of each format; other commands have readers of their own for some formats."""
-    from shortcut_miner.sources import kinds
-    from shortcut_miner.sources.detections import read_labels
-    from shortcut_miner.sources.gqa import read_gqa_questions
-    from shortcut_miner.sources.predictions import read_predictions
-    from shortcut_miner.sources.regions import read_regions
-    from shortcut_miner.sources.scene_graphs import read_scene_graphs
-    from shortcut_miner.sources.soft_labels import read_soft_labels
-    from shortcut_miner.sources.vqa import read_vqa_annotations, read_vqa_questions
+    from shortcut_miner.sources.answers.predictions import read_predictions
+    from shortcut_miner.sources.answers.soft_labels import read_soft_labels
+    from shortcut_miner.sources.images.labels import read_labels
+    from shortcut_miner.sources.images.regions import read_regions
+    from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
+    from shortcut_miner.sources.opening import kinds
+    from shortcut_miner.sources.questions.gqa import read_gqa_questions
+    from shortcut_miner.sources.questions.vqa import read_vqa_annotations, read_vqa_questions
 
     labels = (kinds.IMAGE_LABELS, kinds.COCO_INSTANCES, kinds.LABELS_PARQUET)
     # Formats of boxes that need no second file.

@@ -30,7 +30,7 @@ from shortcut_miner.errors import ConfigError
 if TYPE_CHECKING:
     import polars as pl
 
-    from shortcut_miner.cli.table import TableRead
+    from shortcut_miner.sources.item_tables import TableRead
 
 Column = Annotated[str | None, Parameter(group=INPUTS)]
 Choose = Parameter(group=METHOD)
@@ -101,8 +101,8 @@ def mine(
         raise ConfigError("--words, --objects: got neither, expected a column of items. Name one or both.")
     if out is not None:
         check_out(out)
-    from shortcut_miner.cli.table import Columns, read_table
-    from shortcut_miner.mining.tables import mine_rules
+    from shortcut_miner.mining.frames.tables import mine_rules
+    from shortcut_miner.sources.item_tables import Columns, read_table
 
     started = time.perf_counter()
     note_compiling(shown, "mine")

@@ -206,7 +206,7 @@ def _files_of(values: Sequence[str], option: str) -> dict[str, list[Path]]:
 
 def score_document(report: "ScoreReport") -> dict[str, Any]:
     """Return scores as one JSON object: metric -> group -> subgroup -> model -> value, n, low, high."""
-    from shortcut_miner.score_tables import as_dict
+    from shortcut_miner.scoring.tables import as_dict
 
     return {"scores": as_dict(report.scores), "counts": report.counts.to_dicts()}
 

@@ -73,7 +73,7 @@ def rules(
     most : int
         Most rules to print.
     """
-    from shortcut_miner.mining.lookup import find_rules
+    from shortcut_miner.mining.frames.lookup import find_rules
 
     found = find_rules(
         read_rules(source),

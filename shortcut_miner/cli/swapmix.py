@@ -222,7 +222,7 @@ def _check_inputs(
 
 def score_document(report: "ScoreReport", most: int) -> dict[str, Any]:
     """Return scores as one JSON object: metric -> group -> subgroup -> model -> value, n, low, high."""
-    from shortcut_miner.score_tables import as_dict
+    from shortcut_miner.scoring.tables import as_dict
 
     flips = report.classes.group_by("model", "kind", maintain_order=True).head(most)
     return {"scores": as_dict(report.scores), "class_flips": flips.to_dicts()}

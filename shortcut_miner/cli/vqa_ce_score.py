@@ -105,7 +105,7 @@ def score(
 
 def score_document(report: "ScoreReport", most: int) -> dict[str, Any]:
     """Return scores as one JSON object: metric -> group -> subgroup -> model -> value, n, low, high."""
-    from shortcut_miner.score_tables import as_dict
+    from shortcut_miner.scoring.tables import as_dict
 
     document: dict[str, Any] = {"scores": as_dict(report.scores)}
     if report.differences is not None:

@@ -17,7 +17,7 @@ from shortcut_miner.diagnostics.rad.build import BuildReport, build
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles, ScoreConfig
 from shortcut_miner.diagnostics.rad.folder import read_folder
 from shortcut_miner.diagnostics.rad.score import ScoreReport, score
-from shortcut_miner.sources.predictions import read_predictions
+from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.text import answer_forms
 
 # How often each model answers an augmentation by what it saw, and not by its habit of saying yes.

@@ -17,7 +17,7 @@ from shortcut_miner.diagnostics.swapmix.build import BuildReport, build
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
 from shortcut_miner.diagnostics.swapmix.score import ScoreReport, score
 from shortcut_miner.keyed_draws import draw_uniform, id_keys
-from shortcut_miner.sources.scene_graphs import read_scene_graphs
+from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
 
 VECTORS_FILE = "word_vectors.txt"
 K = 5

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shortcut_miner.encoding import Vocabulary, numbers_of, string_lists
-from shortcut_miner.mining.measures import with_measures
+from shortcut_miner.mining.evidence.measures import with_measures
 
 Indices = npt.NDArray[np.int64]
 

@@ -16,10 +16,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.errors import BackendError, SourceError, examples
-from shortcut_miner.sources.files import FileFacts, open_source
-from shortcut_miner.sources.kinds import PARQUET_MAGIC
-from shortcut_miner.sources.parquet import read_schema
-from shortcut_miner.sources.streams import Stream, facts_of_all, file_facts, open_stream
+from shortcut_miner.sources.opening.files import FileFacts, open_source
+from shortcut_miner.sources.opening.kinds import PARQUET_MAGIC
+from shortcut_miner.sources.opening.parquet import read_schema
+from shortcut_miner.sources.opening.streams import Stream, facts_of_all, file_facts, open_stream
 
 Vectors = NDArray[np.float64]
 

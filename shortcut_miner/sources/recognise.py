@@ -9,11 +9,17 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
-from shortcut_miner.sources.csv_text import csv_shape, read_csv
-from shortcut_miner.sources.evaluators import is_workbook, open_workbook, read_workbook, workbook_shape
-from shortcut_miner.sources.files import FileFacts, Source, open_source
-from shortcut_miner.sources.json_text import first_bytes, parse_json, split_lines
-from shortcut_miner.sources.kinds import (
+from shortcut_miner.sources.answers.evaluators import (
+    is_workbook,
+    open_workbook,
+    read_workbook,
+    workbook_shape,
+)
+from shortcut_miner.sources.images.regions import STREAMED_KINDS, region_kind
+from shortcut_miner.sources.opening.csv_text import csv_shape, read_csv
+from shortcut_miner.sources.opening.files import FileFacts, Source, open_source
+from shortcut_miner.sources.opening.json_text import first_bytes, parse_json, split_lines
+from shortcut_miner.sources.opening.kinds import (
     LABELS_PARQUET,
     PARQUET_MAGIC,
     PREDICTIONS_PARQUET,
@@ -25,9 +31,8 @@ from shortcut_miner.sources.kinds import (
     lines_shape,
     table_shape,
 )
-from shortcut_miner.sources.parquet import read_schema
-from shortcut_miner.sources.regions import STREAMED_KINDS, region_kind
-from shortcut_miner.sources.streams import file_facts
+from shortcut_miner.sources.opening.parquet import read_schema
+from shortcut_miner.sources.opening.streams import file_facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +42,7 @@ class FileKind:
     Attributes
     ----------
     kind : str
-        One of the names in :mod:`shortcut_miner.sources.kinds`, or a description.
+        One of the names in :mod:`shortcut_miner.sources.opening.kinds`, or a description.
     counts : mapping of str to int
         What it holds, such as {"questions": 214354}.
     is_known : bool

@@ -8,7 +8,7 @@ import pytest
 from cli.commands import CHECKOUT, RunCli, options, tiny_world, write_world
 
 from shortcut_miner.cli.run import run
-from shortcut_miner.mining import lookup
+from shortcut_miner.mining.frames import lookup
 
 Files = dict[str, Path | None]
 

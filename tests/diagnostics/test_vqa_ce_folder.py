@@ -19,7 +19,7 @@ from shortcut_miner.diagnostics.vqa_ce.folder import read_folder
 from shortcut_miner.diagnostics.vqa_ce.score import score
 from shortcut_miner.diagnostics.vqa_ce.sweep import sweep
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError
-from shortcut_miner.sources.predictions import read_predictions
+from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.text import normalise_answer
 
 

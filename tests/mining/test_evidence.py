@@ -9,7 +9,7 @@ import pytest
 from plain import encode_words
 
 from shortcut_miner.encoding import Transactions, encode_lists
-from shortcut_miner.mining.evidence import Counts, VerdictConfig, is_held_out, rule_measures, verdict
+from shortcut_miner.mining.evidence.verdicts import Counts, VerdictConfig, is_held_out, rule_measures, verdict
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.matcher import match_totals
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents

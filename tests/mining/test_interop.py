@@ -11,8 +11,8 @@ from reference import OBJECT, WORD, Rule, build_rules, count_answers
 from strategies import Table, tables
 
 from shortcut_miner.errors import BackendError, ConfigError, SchemaError
-from shortcut_miner.mining.interop import from_mlxtend, from_onehot, to_mlxtend
-from shortcut_miner.mining.tables import mine_rules
+from shortcut_miner.mining.frames.mlxtend import from_mlxtend, from_onehot, to_mlxtend
+from shortcut_miner.mining.frames.tables import mine_rules
 from shortcut_miner.schemas import Rules
 
 pandas = pytest.importorskip("pandas")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shortcut_miner.mining.measures import (
+from shortcut_miner.mining.evidence.measures import (
     binomial_excess_p,
     false_discovery_q,
     wilson_interval,

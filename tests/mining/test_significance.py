@@ -15,9 +15,9 @@ from reference import WORD, Row, count_itemsets
 from scipy.stats import false_discovery_control, hypergeom
 from strategies import Table, encode, tables
 
-from shortcut_miner.mining import family as family_module
-from shortcut_miner.mining.family import searched_family
-from shortcut_miner.mining.significance import family_q, fisher_log10_p, holm_p
+from shortcut_miner.mining.evidence import family as family_module
+from shortcut_miner.mining.evidence.family import searched_family
+from shortcut_miner.mining.evidence.significance import family_q, fisher_log10_p, holm_p
 
 Counts = tuple[int, int, int, int]  # rule, antecedent, answer, transactions
 
@@ -162,7 +162,7 @@ def test_without_tables() -> None:
 
 @pytest.mark.parametrize("threads", [2, 5])
 def test_fisher_is_the_same_for_any_threads(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shortcut_miner.mining.significance._TESTS_A_TASK", 7)
+    monkeypatch.setattr("shortcut_miner.mining.evidence.significance._TESTS_A_TASK", 7)
     assert log10_p(LARGE * 5, threads).tobytes() == log10_p(LARGE * 5, 1).tobytes()
 
 

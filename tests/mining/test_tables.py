@@ -13,8 +13,8 @@ from reference import OBJECT, WORD, Row
 from strategies import Table, tables
 
 from shortcut_miner.errors import ConfigError, SchemaError, ShortcutMinerError
-from shortcut_miner.mining.onehot import from_onehot
-from shortcut_miner.mining.tables import match_rule_pairs, match_rules, mine_rules
+from shortcut_miner.mining.frames.onehot import from_onehot
+from shortcut_miner.mining.frames.tables import match_rule_pairs, match_rules, mine_rules
 from shortcut_miner.schemas import Rules
 
 pandas = pytest.importorskip("pandas")

@@ -22,8 +22,8 @@ from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.matcher import Accepted, match_pairs, match_totals
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays, rule_order
-from shortcut_miner.sources.detections import read_labels
-from shortcut_miner.sources.vqa import read_vqa
+from shortcut_miner.sources.images.labels import read_labels
+from shortcut_miner.sources.questions.vqa import read_vqa
 
 pytestmark = pytest.mark.real
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from shortcut_miner import schemas
 from shortcut_miner.errors import BackendError, SourceError
-from shortcut_miner.sources.kinds import PREDICTION_KINDS
-from shortcut_miner.sources.predictions import read_predictions
+from shortcut_miner.sources.answers.predictions import read_predictions
+from shortcut_miner.sources.opening.kinds import PREDICTION_KINDS
 from shortcut_miner.sources.recognise import recognise
 
 Write = Callable[[str, Any], Path]

@@ -9,8 +9,8 @@ import pytest
 
 from shortcut_miner.errors import SourceError
 from shortcut_miner.schemas import GqaQuestions, Images, SceneObjects, validated
-from shortcut_miner.sources.gqa import read_gqa_questions
-from shortcut_miner.sources.scene_graphs import read_scene_graphs
+from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
+from shortcut_miner.sources.questions.gqa import read_gqa_questions
 
 Write = Callable[[str, Any], Path]
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.question_values import has_column, read_id_list, read_question_values
+from shortcut_miner.sources.questions.values import has_column, read_id_list, read_question_values
 
 Write = Callable[[str, Any], Path]
 

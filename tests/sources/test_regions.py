@@ -13,9 +13,9 @@ import pytest
 
 from shortcut_miner.errors import BackendError, ConfigError, SourceError
 from shortcut_miner.schemas import Images, Regions, validated
+from shortcut_miner.sources.images.region_tables import RegionReading
+from shortcut_miner.sources.images.regions import read_regions, region_kind
 from shortcut_miner.sources.recognise import recognise
-from shortcut_miner.sources.region_tables import RegionReading
-from shortcut_miner.sources.regions import read_regions, region_kind
 
 Write = Callable[[str, Any], Path]
 
@@ -399,8 +399,8 @@ def test_hdf5_that_does_not_fit(tmp_path: Path, write: Write) -> None:
 def test_of_large_hdf5_files_the_boxes_are_hashed(
     tmp_path: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shortcut_miner.sources.regions_h5.HASHED_WHOLE", 10)
-    monkeypatch.setattr("shortcut_miner.sources.regions_h5._ROWS_AT_ONCE", 1)
+    monkeypatch.setattr("shortcut_miner.sources.images.regions_h5.HASHED_WHOLE", 10)
+    monkeypatch.setattr("shortcut_miner.sources.images.regions_h5._ROWS_AT_ONCE", 1)
     write("f_info.json", {"7": entry(0)})
     path = write_h5(tmp_path / "f.h5", [BOXES, BOXES])
     first = read_regions(path)

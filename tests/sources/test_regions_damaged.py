@@ -13,11 +13,11 @@ from sources.test_gqa import graph, question
 from sources.test_regions import BOXES, SIZES, bottom_up, entry, lxmert, pipeline, vinvl, write_h5
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.gqa import read_gqa_questions
-from shortcut_miner.sources.question_values import read_id_list, read_question_values
+from shortcut_miner.sources.images.regions import read_regions
+from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
+from shortcut_miner.sources.questions.gqa import read_gqa_questions
+from shortcut_miner.sources.questions.values import read_id_list, read_question_values
 from shortcut_miner.sources.recognise import recognise
-from shortcut_miner.sources.regions import read_regions
-from shortcut_miner.sources.scene_graphs import read_scene_graphs
 
 COCO = [{"image_id": 7, "category_id": 1, "score": 0.5, "bbox": [1, 2, 3, 4]}] * 2
 SEEDS = [

@@ -15,11 +15,11 @@ from shortcut_miner.cli.run import run
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
 from shortcut_miner.diagnostics.vqa_ce.score import score
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError
-from shortcut_miner.scoring import score_questions, soft_label_table
-from shortcut_miner.sources.kinds import SOFT_LABEL_KINDS
-from shortcut_miner.sources.predictions import read_predictions
+from shortcut_miner.scoring.accuracy import score_questions, soft_label_table
+from shortcut_miner.sources.answers.predictions import read_predictions
+from shortcut_miner.sources.answers.soft_labels import read_soft_labels
+from shortcut_miner.sources.opening.kinds import SOFT_LABEL_KINDS
 from shortcut_miner.sources.recognise import recognise
-from shortcut_miner.sources.soft_labels import read_soft_labels
 
 Write = Callable[[str, Any], Path]
 LABELS = {"7": {"NA": 1, "a b": 0.3}, "007": {}, "2": {"": 1.5, "null": 0, 'x"\u2028\n': 0.667}}

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.files import open_source, read_bytes
+from shortcut_miner.sources.opening.files import open_source, read_bytes
 
 TEXT = b'{"questions": [1, 2, 3]}\n' * 40
 

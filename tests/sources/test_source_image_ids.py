@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.image_ids import canonical_image_ids, check_image_join
+from shortcut_miner.sources.images.image_ids import canonical_image_ids, check_image_join
 
 SAME = [
     "42",

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.files import open_source
-from shortcut_miner.sources.json_text import check_no_key_twice, parse_json
+from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.json_text import check_no_key_twice, parse_json
 
 Write = Callable[[str, Any], Path]
 

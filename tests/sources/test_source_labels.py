@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from shortcut_miner import schemas
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources import json_records
-from shortcut_miner.sources.detections import read_labels
+from shortcut_miner.sources.images.labels import read_labels
+from shortcut_miner.sources.opening import json_records
 
 Write = Callable[[str, Any], Path]
 

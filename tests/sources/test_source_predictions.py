@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shortcut_miner import schemas
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.predictions import read_predictions
+from shortcut_miner.sources.answers.predictions import read_predictions
 
 Write = Callable[[str, Any], Path]
 ROWS = [("42", "yes"), ("7", "NA"), ("007", ""), ("9", 'two\nlines, "quoted"\u2028;\ttab')]

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.detections import read_labels
-from shortcut_miner.sources.predictions import read_predictions
+from shortcut_miner.sources.answers.predictions import read_predictions
+from shortcut_miner.sources.images.labels import read_labels
+from shortcut_miner.sources.questions.vqa import read_vqa, read_vqa_annotations, read_vqa_questions
 from shortcut_miner.sources.recognise import recognise
-from shortcut_miner.sources.vqa import read_vqa, read_vqa_annotations, read_vqa_questions
 
 Write = Callable[[str, Any], Path]
 

@@ -12,8 +12,8 @@ from polars.testing import assert_frame_equal
 
 from shortcut_miner import schemas
 from shortcut_miner.errors import ConfigError, SourceError
-from shortcut_miner.sources import json_records
-from shortcut_miner.sources.vqa import read_vqa, read_vqa_annotations, read_vqa_questions
+from shortcut_miner.sources.opening import json_records
+from shortcut_miner.sources.questions.vqa import read_vqa, read_vqa_annotations, read_vqa_questions
 
 Write = Callable[[str, Any], Path]
 Make = Callable[..., dict[str, Any]]

@@ -8,8 +8,8 @@ import polars as pl
 
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS
 from shortcut_miner.errors import SchemaError, examples, problem_list
-from shortcut_miner.sources.predictions import read_predictions
-from shortcut_miner.sources.reading import Reading
+from shortcut_miner.sources.answers.predictions import read_predictions
+from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.text import answer_forms
 
 

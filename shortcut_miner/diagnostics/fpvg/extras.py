@@ -10,7 +10,7 @@ from shortcut_miner.diagnostics.fpvg import faithfulness
 from shortcut_miner.diagnostics.fpvg.answers import ModelRun, RunAnswers
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, ScoreConfig
 from shortcut_miner.diagnostics.fpvg.folder import FpvgFolder
-from shortcut_miner.sources.question_values import Kind, has_column, read_question_values
+from shortcut_miner.sources.questions.values import Kind, has_column, read_question_values
 
 _PROBABILITY: dict[str, Kind] = {"question_id": "id", "probability": "number"}
 _IMPORTANCE: dict[str, Kind] = {"question_id": "id", "region_index": "index", "importance": "number"}

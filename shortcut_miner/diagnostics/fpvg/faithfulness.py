@@ -6,7 +6,7 @@ Reich et al. (2023), section 4 (equations 7 and 8, Figures 3 and 4) and appendix
 import numpy as np
 import polars as pl
 
-from shortcut_miner.intervals import summarise
+from shortcut_miner.scoring.intervals import summarise
 
 THRESHOLDS = (0.01, 0.2, 0.4)
 GROUNDING = "grounding"

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 import polars as pl
 
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles
-from shortcut_miner.sources.gqa import read_gqa_questions
-from shortcut_miner.sources.image_ids import check_image_join
-from shortcut_miner.sources.reading import Reading
-from shortcut_miner.sources.regions import read_regions
-from shortcut_miner.sources.scene_graphs import read_scene_graphs
+from shortcut_miner.sources.images.image_ids import check_image_join
+from shortcut_miner.sources.images.regions import read_regions
+from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
+from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.sources.questions.gqa import read_gqa_questions
 from shortcut_miner.storage import InputRecord, table_sha256
 
 # Enough of each table to tell its content, and unique in every row.
@@ -64,7 +64,8 @@ def read_inputs(files: FpvgFiles, config: FpvgConfig, limit: int | None = None) 
     SourceError
         A file that can't be read or has rows that don't fit; no image in common.
     ConfigError, BackendError
-        The detections need another file or library; see :func:`shortcut_miner.sources.regions.read_regions`.
+        The detections need another file or library; see
+        :func:`shortcut_miner.sources.images.regions.read_regions`.
     """
     skip = config.on_bad_row
     asked = read_gqa_questions(files.questions, on_bad_row=skip, limit=limit)

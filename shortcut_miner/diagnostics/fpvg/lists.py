@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs
 from shortcut_miner.diagnostics.fpvg.overlap import Named, RegionLists, Regions, match
-from shortcut_miner.sources.list_columns import list_column
+from shortcut_miner.sources.opening.list_columns import list_column
 
 NO_ANNOTATION = "no annotation"
 NO_SCENE_GRAPH = "image not in scene graphs"

@@ -1,7 +1,7 @@
 """Counts of codes per model and group, and the same counts on bootstrap resamples of images.
 
-Questions about one image share it, so images are resampled (see :mod:`shortcut_miner.intervals`, whose draws
-these are). Every figure of a resample, ratios too, then comes from the same few counts.
+Questions about one image share it, so images are resampled (see :mod:`shortcut_miner.scoring.intervals`,
+whose draws these are). Every figure of a resample, ratios too, then comes from the same few counts.
 """
 
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shortcut_miner.intervals import ALL, OVERALL
+from shortcut_miner.scoring.intervals import ALL, OVERALL
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_DRAWS_AT_ONCE = 25  # as in shortcut_miner.intervals, so that a seed gives the same resamples
+_DRAWS_AT_ONCE = 25  # as in shortcut_miner.scoring.intervals, so that a seed gives the same resamples
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ from shortcut_miner.diagnostics.fpvg.folder import FpvgFolder, read_folder
 from shortcut_miner.diagnostics.fpvg.metric import CODES, category_masks, codes, outcome_counts
 from shortcut_miner.diagnostics.fpvg.scored import full_set_scores, scores_of
 from shortcut_miner.errors import ConfigError, SchemaError, examples
-from shortcut_miner.sources.question_values import read_id_list
-from shortcut_miner.sources.reading import Reading
+from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.sources.questions.values import read_id_list
 
 OnStage = Callable[[str], None]
 GROUPS = ("structural", "semantic")
@@ -41,8 +41,8 @@ class ScoreReport:
     ----------
     scores : pl.DataFrame
         metric, group, subgroup, scorer, model, value, n, low, high (as of
-        :func:`shortcut_miner.intervals.summarise`). Groups: overall, structural, semantic, every question
-        (evaluable or not); with id lists, the first three per list.
+        :func:`shortcut_miner.scoring.intervals.summarise`). Groups: overall, structural, semantic, every
+        question (evaluable or not); with id lists, the first three per list.
     categories : pl.DataFrame
         question_id, model, category (good or bad grounding, correct or wrong), one row an evaluated question.
     outcomes : pl.DataFrame

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from shortcut_miner.diagnostics.fpvg.answers import RunAnswers
 from shortcut_miner.diagnostics.fpvg.config import ScoreConfig
 from shortcut_miner.diagnostics.fpvg.folder import FpvgFolder
-from shortcut_miner.score_tables import as_dict, as_latex, as_markdown
-from shortcut_miner.sources.reading import Reading
+from shortcut_miner.scoring.tables import as_dict, as_latex, as_markdown
+from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.storage import (
     MANIFEST,
     InputRecord,

@@ -12,13 +12,13 @@ from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles
 from shortcut_miner.diagnostics.rad.pools import POOL_SCHEMA, check_pools
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.schemas import Questions
-from shortcut_miner.sources.files import open_source
-from shortcut_miner.sources.gqa import read_gqa_questions
-from shortcut_miner.sources.json_text import parse_json
-from shortcut_miner.sources.kinds import GQA_QUESTIONS, json_shape
-from shortcut_miner.sources.reading import OnBadRow, Reading
-from shortcut_miner.sources.tabular import column_names, is_table, read_question_table
-from shortcut_miner.sources.vqa import read_vqa
+from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.json_text import parse_json
+from shortcut_miner.sources.opening.kinds import GQA_QUESTIONS, json_shape
+from shortcut_miner.sources.opening.reading import OnBadRow, Reading
+from shortcut_miner.sources.questions.gqa import read_gqa_questions
+from shortcut_miner.sources.questions.tables import column_names, is_table, read_question_table
+from shortcut_miner.sources.questions.vqa import read_vqa
 from shortcut_miner.storage import InputRecord, table_sha256
 
 _SPLIT_IN_NAME = re.compile(

@@ -11,12 +11,12 @@ from shortcut_miner.diagnostics.rad.config import PairFiles
 from shortcut_miner.diagnostics.rad.folder import read_folder
 from shortcut_miner.diagnostics.rad.inputs import input_record, read_questions
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError, examples, problem_list
-from shortcut_miner.sources.csv_text import read_csv
-from shortcut_miner.sources.files import Source, open_source
-from shortcut_miner.sources.json_text import first_bytes
-from shortcut_miner.sources.kinds import PARQUET_MAGIC
-from shortcut_miner.sources.predictions import read_predictions
-from shortcut_miner.sources.reading import Reading
+from shortcut_miner.sources.answers.predictions import read_predictions
+from shortcut_miner.sources.opening.csv_text import read_csv
+from shortcut_miner.sources.opening.files import Source, open_source
+from shortcut_miner.sources.opening.json_text import first_bytes
+from shortcut_miner.sources.opening.kinds import PARQUET_MAGIC
+from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.storage import InputRecord
 
 _COLUMNS = ("original_id", "augmented_id", "augmentation")

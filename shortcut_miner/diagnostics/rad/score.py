@@ -14,9 +14,9 @@ from shortcut_miner.diagnostics.rad.config import PairFiles, ScoreConfig
 from shortcut_miner.diagnostics.rad.inputs import input_record
 from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned_folder, read_answers
 from shortcut_miner.errors import ConfigError, examples
-from shortcut_miner.intervals import ALL, OVERALL, summarise
-from shortcut_miner.score_tables import as_dict, as_latex, as_markdown
-from shortcut_miner.scoring import score_questions
+from shortcut_miner.scoring.accuracy import score_questions
+from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
+from shortcut_miner.scoring.tables import as_dict, as_latex, as_markdown
 from shortcut_miner.storage import (
     MANIFEST,
     InputRecord,

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
 from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
-from shortcut_miner.sources.csv_text import DELIMITERS
-from shortcut_miner.sources.files import FileFacts, Source, open_source
-from shortcut_miner.sources.json_text import DECODE_ERRORS, first_bytes
-from shortcut_miner.sources.kinds import PARQUET_MAGIC
-from shortcut_miner.sources.parquet import read_schema
+from shortcut_miner.sources.opening.csv_text import DELIMITERS
+from shortcut_miner.sources.opening.files import FileFacts, Source, open_source
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, first_bytes
+from shortcut_miner.sources.opening.kinds import PARQUET_MAGIC
+from shortcut_miner.sources.opening.parquet import read_schema
 from shortcut_miner.text import answer_forms
 
 COLUMNS = ("question_id", "perturbation", "answer")

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from shortcut_miner.diagnostics.swapmix.config import SwapMixFiles
 from shortcut_miner.diagnostics.swapmix.world import World
 from shortcut_miner.errors import ConfigError, SourceError
-from shortcut_miner.sources import regions_h5
-from shortcut_miner.sources.json_text import DECODE_ERRORS
-from shortcut_miner.sources.streams import open_stream
+from shortcut_miner.sources.images import regions_h5
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS
+from shortcut_miner.sources.opening.streams import open_stream
 
 Features = NDArray[np.float32]
 

@@ -11,11 +11,11 @@ from shortcut_miner.diagnostics.swapmix.neighbours import read_similar_classes
 from shortcut_miner.diagnostics.swapmix.released import is_restructured, read_restructured
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.sources.embeddings import Embeddings, read_embeddings, words_of
-from shortcut_miner.sources.gqa import read_gqa_questions
-from shortcut_miner.sources.image_ids import check_image_join
-from shortcut_miner.sources.reading import Reading
-from shortcut_miner.sources.regions import read_regions
-from shortcut_miner.sources.scene_graphs import read_scene_graphs
+from shortcut_miner.sources.images.image_ids import check_image_join
+from shortcut_miner.sources.images.regions import read_regions
+from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
+from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.sources.questions.gqa import read_gqa_questions
 from shortcut_miner.storage import InputRecord, table_sha256
 
 _RELEVANT = ("relevant_question", "relevant_answer", "relevant_full_answer")

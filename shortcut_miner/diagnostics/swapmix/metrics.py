@@ -7,7 +7,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
-from shortcut_miner.intervals import summarise
+from shortcut_miner.scoring.intervals import summarise
 
 Flags = NDArray[np.bool_]
 CLASS, ATTRIBUTE = 1, 2

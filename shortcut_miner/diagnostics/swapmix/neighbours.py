@@ -12,11 +12,11 @@ from shortcut_miner.diagnostics.swapmix.kernels_numba.draws import Similar
 from shortcut_miner.diagnostics.swapmix.world import positions
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.embeddings import Embeddings, name_vectors
-from shortcut_miner.sources.files import Source, open_source
-from shortcut_miner.sources.json_text import parse_json
-from shortcut_miner.sources.kinds import PARQUET_MAGIC
-from shortcut_miner.sources.parquet import read_columns
-from shortcut_miner.sources.reading import Reading, find_problems, settle
+from shortcut_miner.sources.opening.files import Source, open_source
+from shortcut_miner.sources.opening.json_text import parse_json
+from shortcut_miner.sources.opening.kinds import PARQUET_MAGIC
+from shortcut_miner.sources.opening.parquet import read_columns
+from shortcut_miner.sources.opening.reading import Reading, find_problems, settle
 
 SIMILAR_PARQUET, OBJ_MATCHING = "similar classes Parquet", "obj_matching JSON"
 DECIMALS = 6  # of a cosine: coarser than what linear algebra libraries differ by

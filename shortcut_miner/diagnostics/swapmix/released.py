@@ -7,11 +7,11 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.files import open_source
-from shortcut_miner.sources.image_ids import canonical_image_ids
-from shortcut_miner.sources.json_text import DECODE_ERRORS, parse_json
-from shortcut_miner.sources.reading import RECORD, Problem, Reading, find_duplicates, settle
-from shortcut_miner.sources.streams import start_of
+from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, parse_json
+from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, find_duplicates, settle
+from shortcut_miner.sources.opening.streams import start_of
 
 RESTRUCTURED = "restructured GQA questions JSON"
 _THREE_DEEP = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{\s*"[^"]*"\s*:\s*\{')

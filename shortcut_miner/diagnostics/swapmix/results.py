@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.swapmix.metrics import ATTRIBUTE, CLASS, PlanShape
 from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
-from shortcut_miner.sources.files import FileFacts, Source, open_source
-from shortcut_miner.sources.json_text import DECODE_ERRORS
+from shortcut_miner.sources.opening.files import FileFacts, Source, open_source
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS
 
 ORIGINAL = "original"
 

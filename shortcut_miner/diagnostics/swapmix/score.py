@@ -13,8 +13,8 @@ from shortcut_miner.diagnostics.swapmix.folder import read_folder, read_shape
 from shortcut_miner.diagnostics.swapmix.metrics import METRICS, judge, summary
 from shortcut_miner.diagnostics.swapmix.results import read_results
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.score_tables import as_dict, as_latex, as_markdown
-from shortcut_miner.sources.files import FileFacts
+from shortcut_miner.scoring.tables import as_dict, as_latex, as_markdown
+from shortcut_miner.sources.opening.files import FileFacts
 from shortcut_miner.storage import (
     MANIFEST,
     InputRecord,
@@ -33,7 +33,7 @@ class ScoreReport:
     ----------
     scores : pl.DataFrame
         Metrics in percent per model, with n and a 95% interval (see
-        :func:`shortcut_miner.intervals.summarise`): accuracy, object_reliance (class swaps),
+        :func:`shortcut_miner.scoring.intervals.summarise`): accuracy, object_reliance (class swaps),
         attribute_reliance, context_reliance, effective_accuracy, and as the paper's formula reads
         literally, effective_accuracy_perturbations_only.
     classes : pl.DataFrame

@@ -7,10 +7,10 @@ import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.sources.detections import read_labels
-from shortcut_miner.sources.image_ids import check_image_join
-from shortcut_miner.sources.reading import Reading
-from shortcut_miner.sources.vqa import read_vqa
+from shortcut_miner.sources.images.image_ids import check_image_join
+from shortcut_miner.sources.images.labels import read_labels
+from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.sources.questions.vqa import read_vqa
 from shortcut_miner.storage import InputRecord, table_sha256
 
 

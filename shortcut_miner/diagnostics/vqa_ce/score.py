@@ -24,14 +24,14 @@ from shortcut_miner.diagnostics.vqa_ce.folder import (
 )
 from shortcut_miner.encoding import accepted_classes, numbers_of
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.intervals import compare, summarise
+from shortcut_miner.mining.evidence.measures import binomial_excess_p, false_discovery_q
 from shortcut_miner.mining.matcher import Accepted, RuleIndex, index_for, match_totals
-from shortcut_miner.mining.measures import binomial_excess_p, false_discovery_q
-from shortcut_miner.score_tables import as_dict, as_latex, as_markdown
-from shortcut_miner.scoring import score_questions
-from shortcut_miner.sources.predictions import read_predictions
-from shortcut_miner.sources.reading import Reading
-from shortcut_miner.sources.soft_labels import read_soft_labels
+from shortcut_miner.scoring.accuracy import score_questions
+from shortcut_miner.scoring.intervals import compare, summarise
+from shortcut_miner.scoring.tables import as_dict, as_latex, as_markdown
+from shortcut_miner.sources.answers.predictions import read_predictions
+from shortcut_miner.sources.answers.soft_labels import read_soft_labels
+from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.storage import (
     MANIFEST,
     InputRecord,
@@ -54,7 +54,7 @@ class ScoreReport:
     ----------
     scores : pl.DataFrame
         Accuracy in percent per model: overall, per subset, answer type and question type, with n and a
-        95% interval (see :func:`shortcut_miner.intervals.summarise`).
+        95% interval (see :func:`shortcut_miner.scoring.intervals.summarise`).
     differences : pl.DataFrame or None
         Paired differences to the baseline, if one was named.
     exploited : pl.DataFrame
@@ -98,7 +98,7 @@ def score(
         Folder for scores.parquet, exploited_shortcuts.parquet, scores.{json,md,tex} and manifest.json.
     soft_labels : Path, optional
         Weights of each question's answers, for the scorer "soft-labels" (see
-        :func:`shortcut_miner.sources.soft_labels.read_soft_labels`).
+        :func:`shortcut_miner.sources.answers.soft_labels.read_soft_labels`).
 
     Raises
     ------

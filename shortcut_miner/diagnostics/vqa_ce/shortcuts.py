@@ -23,8 +23,8 @@ from shortcut_miner.encoding import (
     numbers_of,
 )
 from shortcut_miner.errors import SourceError
-from shortcut_miner.mining.evidence import Counts, VerdictConfig, is_held_out, rule_measures
-from shortcut_miner.mining.family import SearchedFamily
+from shortcut_miner.mining.evidence.family import SearchedFamily
+from shortcut_miner.mining.evidence.verdicts import Counts, VerdictConfig, is_held_out, rule_measures
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.matcher import Accepted, MatchTotals, RuleIndex, index_for, match_totals
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
@@ -67,7 +67,7 @@ class Shortcuts:
     is_complete : bool
         False if ``max_rules`` cut the search.
     measures : pl.DataFrame or None
-        One row a rule, see :func:`shortcut_miner.mining.evidence.rule_measures`; None if not wanted.
+        One row a rule, see :func:`shortcut_miner.mining.evidence.verdicts.rule_measures`; None if not wanted.
     family : SearchedFamily or None
         What the q values among `measures` correct for.
     """

@@ -19,7 +19,7 @@ from shortcut_miner.encoding import accepted_classes
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining.filters import is_confident
 from shortcut_miner.mining.matcher import Accepted, index_for, match_totals
-from shortcut_miner.scoring import score_questions
+from shortcut_miner.scoring.accuracy import score_questions
 
 
 def sweep(
@@ -42,7 +42,7 @@ def sweep(
     min_counts, min_confidences : sequence
         Thresholds to combine.
     scorer : str
-        See :func:`shortcut_miner.scoring.score_questions`.
+        See :func:`shortcut_miner.scoring.accuracy.score_questions`.
 
     Returns
     -------

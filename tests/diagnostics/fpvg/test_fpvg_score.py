@@ -21,7 +21,7 @@ from shortcut_miner.diagnostics.fpvg.faithfulness import quadrants, ranking_matc
 from shortcut_miner.diagnostics.fpvg.resample import cells_of, resampled_code_counts
 from shortcut_miner.diagnostics.fpvg.score import score
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError
-from shortcut_miner.intervals import summarise
+from shortcut_miner.scoring.intervals import summarise
 
 BOX, FAR = (0, 0, 10, 10), (50, 50, 60, 60)
 answer = st.sampled_from(["yes", "no", "red"])

@@ -7,7 +7,7 @@ import pytest
 from diagnostics.rad.tables import concat
 
 from shortcut_miner.diagnostics.rad.augment import Augmented, augment_questions
-from shortcut_miner.sources.vqa import read_vqa
+from shortcut_miner.sources.questions.vqa import read_vqa
 
 
 @pytest.fixture(scope="session")

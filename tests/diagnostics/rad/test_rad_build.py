@@ -14,8 +14,8 @@ from shortcut_miner.diagnostics.rad.build import build
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles
 from shortcut_miner.diagnostics.rad.folder import read_folder
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError
-from shortcut_miner.scoring import score_questions
-from shortcut_miner.sources.vqa import read_vqa
+from shortcut_miner.scoring.accuracy import score_questions
+from shortcut_miner.sources.questions.vqa import read_vqa
 from shortcut_miner.storage import read_provenance
 
 

@@ -28,7 +28,7 @@ from shortcut_miner.sources.embeddings import (
     read_embeddings,
     words_of,
 )
-from shortcut_miner.sources.files import FileFacts
+from shortcut_miner.sources.opening.files import FileFacts
 
 WORDS = ("cat", "fire_hydrant", "tennis", "racket", "...", "dog")
 VECTORS = np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32)

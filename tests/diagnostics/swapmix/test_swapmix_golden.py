@@ -47,7 +47,7 @@ def by_question(context: pl.DataFrame) -> dict[str, set[str]]:
 
 @pytest.fixture(scope="session")
 def names(code_files: SwapMixFiles) -> dict[str, str]:
-    from shortcut_miner.sources.scene_graphs import read_scene_graphs
+    from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
 
     objects = read_scene_graphs(code_files.scene_graphs).table
     return dict(objects.select("object_id", "name").iter_rows())

@@ -169,7 +169,7 @@ def letters() -> Any:
     from diagnostics.swapmix.worlds import ATTRIBUTES, NAMES
 
     from shortcut_miner.sources.embeddings import GLOVE, Embeddings
-    from shortcut_miner.sources.files import FileFacts
+    from shortcut_miner.sources.opening.files import FileFacts
 
     words = [*NAMES, *ATTRIBUTES]
     vectors = np.eye(len(words))

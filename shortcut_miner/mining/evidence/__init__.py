@@ -1,0 +1,1 @@
+"""What the rows say about each rule: measures, tests, and a verdict."""

@@ -1,0 +1,1 @@
+"""Rules in and out of tables: lists, one-hot frames, mlxtend's frames."""

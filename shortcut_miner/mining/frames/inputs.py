@@ -1,0 +1,168 @@
+"""Transactions and answers in the forms people have them: lists, columns, one-hot frames, matrices.
+
+All become the list columns ``words`` and ``objects``, and an ``answer`` column. pandas and SciPy are only
+looked at if the caller has imported them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from shortcut_miner.encoding import string_lists
+from shortcut_miner.errors import ConfigError, SchemaError, examples
+from shortcut_miner.mining.frames.onehot import from_onehot, is_onehot, is_pandas
+
+# A list of lists of str, a Polars or pandas Series of lists, a Polars or pandas DataFrame, a 2-D NumPy
+# array or a SciPy sparse matrix. No union: types of libraries that may be missing are Any to a checker.
+TransactionsLike: TypeAlias = Any
+# A list of str or int (or of lists of these), a Polars or pandas Series, a NumPy array, or a column's name.
+AnswersLike: TypeAlias = Any
+
+_KINDS = ("words", "objects")
+_TEXT = (pl.String, pl.Categorical, pl.Enum)
+
+
+def read_items(transactions: TransactionsLike, item_names: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return words and objects, List[String] (null = none of that kind), one row a transaction.
+
+    See :func:`shortcut_miner.mining.frames.tables.mine_rules` for what `transactions` can be, and for the
+    errors.
+    """
+    kinds = _list_columns(transactions)
+    if not kinds and is_onehot(transactions):
+        kinds = {"words": from_onehot(transactions, item_names)}
+    elif item_names is not None:
+        raise ConfigError(
+            "item_names: got names for transactions that name their items, expected them for matrices only. "
+            "Leave item_names out."
+        )
+    kinds = kinds or {"words": _read_lists(transactions, "transactions", null_is_none=False)}
+    rows = len(next(iter(kinds.values())))
+    nothing = pl.Series([None], dtype=pl.List(pl.String)).new_from_index(0, rows)
+    return pl.DataFrame({kind: kinds.get(kind, nothing) for kind in _KINDS})
+
+
+def split_answers(
+    transactions: TransactionsLike, answers: AnswersLike
+) -> tuple[TransactionsLike, AnswersLike]:
+    """Return the transactions without their answer column, and that column, if `answers` names one."""
+    if not isinstance(answers, str):
+        return transactions, answers
+    if not (isinstance(transactions, pl.DataFrame) or is_pandas(transactions, "DataFrame")):
+        raise ConfigError(
+            f"answers: got the text {answers!r}, expected one answer a row, or the name of a DataFrame's "
+            "column. Pass a list."
+        )
+    if answers not in transactions.columns:
+        raise ConfigError(
+            f"answers: got {answers!r}, expected one of the columns "
+            f"{examples(map(str, transactions.columns))}. Name the column of answers."
+        )
+    if isinstance(transactions, pl.DataFrame):
+        return transactions.drop(answers), transactions[answers]
+    return transactions.drop(columns=answers), transactions[answers]
+
+
+def read_answers(answers: AnswersLike, rows: int, *, allow_lists: bool = False) -> pl.Series:
+    """Return answers as String[rows], or as List[String][rows] if each row may have several right ones."""
+    expected = "text or whole numbers" + (", or lists of these" if allow_lists else "")
+    column = _column(answers, "answers", expected)
+    inner = column.dtype.inner if allow_lists and isinstance(column.dtype, pl.List) else column.dtype
+    if len(column) != rows:
+        raise ConfigError(
+            f"transactions: got {rows:,} rows and {len(column):,} answers, expected one answer a row. "
+            "Pass lists of equal length."
+        )
+    nulls = column.is_null()
+    if column.dtype != inner:
+        nulls |= column.list.eval(pl.element().is_null()).list.any()
+    _check_nulls(nulls, "answers")
+    if not (inner in _TEXT or inner.is_integer() or inner == pl.Null):
+        raise SchemaError(f"answers: got type {inner}, expected {expected}. Turn them into text.")
+    return column.cast(pl.String if column.dtype == inner else pl.List(pl.String)).alias("answer")
+
+
+def _list_columns(transactions: TransactionsLike) -> dict[str, pl.Series]:
+    """Return the list columns words and objects of a frame, as far as it has them."""
+    if isinstance(transactions, pl.DataFrame):
+        kinds = [kind for kind in _KINDS if isinstance(transactions.schema.get(kind), pl.List | pl.Array)]
+    elif is_pandas(transactions, "DataFrame"):
+        kinds = [
+            kind for kind in _KINDS if kind in transactions.columns and transactions[kind].dtype == object
+        ]
+    else:
+        return {}
+    return {kind: _read_lists(transactions[kind], kind, null_is_none=True) for kind in kinds}
+
+
+def _read_lists(values: Any, what: str, *, null_is_none: bool) -> pl.Series:
+    """Return List[String] from a column of lists or an iterable of iterables."""
+    if not isinstance(values, pl.Series):
+        values = _listed(values, what, null_is_none)
+    elif not isinstance(values.dtype, pl.List | pl.Array) or values.dtype.inner not in (*_TEXT, pl.Null):
+        raise SchemaError(
+            f"{what}: got type {values.dtype}, expected lists of text. Turn the items into text."
+        )
+    if not null_is_none:
+        _check_nulls(values.is_null(), what)
+    lists: pl.Series = values.cast(pl.List(pl.String))
+    _check_nulls(lists.list.eval(pl.element().is_null()).list.any(), f"items of {what}")
+    return lists
+
+
+def _listed(values: Any, what: str, null_is_none: bool) -> pl.Series:
+    is_listed = isinstance(values, Iterable) and not isinstance(values, str | bytes | pl.LazyFrame)
+    if not is_listed:
+        raise SchemaError(
+            f"{what}: got {type(values).__name__}, expected rows of items: lists of text, a one-hot frame or "
+            "a matrix. Pass one of these."
+        )
+    rows: list[Any] = [list(row) if isinstance(row, Iterator) else row for row in values]
+    missing = [
+        row is None or (null_is_none and row != row) for row in rows
+    ]  # pandas' NaN differs from itself
+    wrong = [
+        k
+        for k, (row, is_missing) in enumerate(zip(rows, missing, strict=True))
+        if not is_missing and (isinstance(row, str | bytes) or not isinstance(row, Iterable))
+    ]
+    if wrong:
+        raise SchemaError(
+            f"{what}: got {type(rows[wrong[0]]).__name__} for row {wrong[0]:,}, expected a list of items in "
+            "each row. Split texts into words first."
+        )
+    present = [() if is_missing else row for row, is_missing in zip(rows, missing, strict=True)]
+    flat = _column(list(chain.from_iterable(present)), f"items of {what}", "text", pl.String)
+    offsets = np.zeros(len(rows) + 1, np.int64)
+    np.cumsum([len(row) for row in present], out=offsets[1:])
+    lists = string_lists(offsets, np.arange(len(flat), dtype=np.int32), flat)
+    return lists.zip_with(~pl.Series(missing, dtype=pl.Boolean), lists.clear(1))
+
+
+def _column(values: Any, what: str, expected: str, dtype: type[pl.DataType] | None = None) -> pl.Series:
+    if isinstance(values, pl.Series):
+        return values
+    listed = values.to_list() if is_pandas(values, "Series") else values
+    if not isinstance(listed, Iterable) or isinstance(listed, str | bytes):
+        raise SchemaError(
+            f"{what}: got {type(values).__name__}, expected {expected}. Pass a list or a column."
+        )
+    try:
+        return pl.Series(list(listed), dtype=dtype)
+    except (TypeError, pl.exceptions.PolarsError):
+        kinds = sorted({type(value).__name__ for value in listed})
+        raise SchemaError(
+            f"{what}: got values of type {', '.join(kinds)}, expected {expected}. Turn them into text."
+        ) from None
+
+
+def _check_nulls(is_null: pl.Series, what: str) -> None:
+    rows = is_null.fill_null(False).arg_true()
+    if len(rows):
+        raise SchemaError(
+            f"{what}: got nulls in {len(rows):,} rows ({examples(rows)}), expected a value everywhere. "
+            "Fill these or leave the rows out."
+        )

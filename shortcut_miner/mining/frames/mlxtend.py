@@ -1,0 +1,224 @@
+"""mlxtend's rule frames, out and back, and its one-hot frames in.
+
+pandas is optional (``pip install 'shortcut-miner[interop]'``) and imported when asked for.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shortcut_miner.encoding import Vocabulary
+from shortcut_miner.errors import BackendError, ConfigError, SchemaError, examples, problem_list
+from shortcut_miner.mining.frames.onehot import from_onehot
+from shortcut_miner.mining.rules import encode_rules, rule_order, rules_table
+from shortcut_miner.schemas import Rules, validated
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["from_mlxtend", "from_onehot", "to_mlxtend"]
+
+# Whole counts come back from float supports with an error of about 1e-16 x transaction_count.
+_COUNT_TOLERANCE = 1e-3
+_MLXTEND_COLUMNS = ("antecedents", "consequents", "antecedent support", "consequent support", "support")
+
+
+def to_mlxtend(
+    rules: pl.DataFrame, *, object_prefix: str = "object: ", answer_prefix: str = ""
+) -> "pd.DataFrame":
+    """Return rules as the frame that ``mlxtend.frequent_patterns.association_rules`` (0.25) gives.
+
+    Parameters
+    ----------
+    rules : pl.DataFrame
+        schemas.Rules.
+    object_prefix, answer_prefix : str
+        Put before objects and answers, since mlxtend has one namespace for all items.
+
+    Returns
+    -------
+    pandas.DataFrame
+        In the order given: antecedents and consequents (frozensets of str), antecedent support,
+        consequent support, support, confidence, lift, representativity, leverage, conviction,
+        zhangs_metric, jaccard, certainty, kulczynski (float64).
+
+    Raises
+    ------
+    BackendError
+        pandas is not installed.
+    ConfigError
+        With this prefix some object would be taken for a word.
+
+    Examples
+    --------
+    >>> from shortcut_miner.mining.frames.tables import mine_rules
+    >>> rules = mine_rules([["dog"], ["dog"], ["cat"]], ["yes", "yes", "no"], min_count=2)
+    >>> frame = to_mlxtend(rules)
+    >>> frame["antecedents"].to_list(), frame["lift"].to_list()
+    ([frozenset({'dog'})], [1.5])
+    """
+    pandas = _import_pandas("to_mlxtend")
+    validated(rules, Rules, "rules")
+    words = rules["antecedent_words"].to_list()
+    confused = sorted({word for row in words for word in row if word.startswith(object_prefix)})
+    if confused and rules["antecedent_objects"].list.len().sum():
+        raise ConfigError(
+            f"object_prefix: got {object_prefix!r}, expected one that no word begins with, unlike "
+            f"{examples(confused)}. Choose another."
+        )
+    objects = [[object_prefix + name for name in row] for row in rules["antecedent_objects"].to_list()]
+    sides = {
+        "antecedents": [frozenset(row + found) for row, found in zip(words, objects, strict=True)],
+        "consequents": [frozenset({answer_prefix + answer}) for answer in rules["answer"].to_list()],
+    }
+    measures = rules.select(**_mlxtend_measures())
+    return pandas.DataFrame({**sides, **{name: measures[name].to_numpy() for name in measures.columns}})
+
+
+def _mlxtend_measures() -> dict[str, pl.Expr]:
+    """Return mlxtend's measures over the counts of a Rules table, in mlxtend's order.
+
+    Differences are taken between counts, not between rounded ratios, as far as there are no quotients.
+    """
+    total, both, left, right = (
+        pl.col(f"{name}_count").cast(pl.Float64) for name in ("transaction", "rule", "antecedent", "answer")
+    )
+    surplus = both * total - left * right
+    most = pl.max_horizontal(both * (total - left), left * (right - both))
+    return {
+        "antecedent support": left / total,
+        "consequent support": right / total,
+        "support": both / total,
+        "confidence": both / left,
+        "lift": pl.col("lift"),
+        "representativity": pl.lit(1.0),
+        "leverage": surplus / (total * total),
+        "conviction": pl.when(both == left)
+        .then(pl.lit(float("inf")))
+        .otherwise((total - right) * left / (total * (left - both))),
+        "zhangs_metric": pl.when(most == 0).then(pl.lit(0.0)).otherwise(surplus / most),
+        "jaccard": both / (left + right - both),
+        "certainty": pl.when(right == total).then(pl.lit(0.0)).otherwise(surplus / (left * (total - right))),
+        "kulczynski": (both / left + both / right) / 2,
+    }
+
+
+def from_mlxtend(
+    frame: "pd.DataFrame", transaction_count: int, *, object_prefix: str = "object: ", answer_prefix: str = ""
+) -> pl.DataFrame:
+    """Return the rules of an mlxtend frame as schemas.Rules, in rule order.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        What ``association_rules`` returns: antecedents, consequents, antecedent support, consequent
+        support and support are read. Every consequent is one item, the answer.
+    transaction_count : int
+        Rows that the supports are fractions of.
+    object_prefix, answer_prefix : str
+        Taken away from objects (items that begin so) and answers. See :func:`to_mlxtend`.
+
+    Raises
+    ------
+    SchemaError
+        Missing columns, consequents of several items or without the prefix, supports that are no whole
+        numbers of rows: all problems at once.
+    """
+    missing = [name for name in _MLXTEND_COLUMNS if name not in frame.columns]
+    if missing:
+        raise SchemaError(
+            f"mlxtend frame: got no column {examples(missing)}, expected mlxtend's association rules. "
+            "Pass what mlxtend.frequent_patterns.association_rules returns."
+        )
+    counts = {
+        name: frame[column].to_numpy(dtype=np.float64) * transaction_count
+        for name, column in (
+            ("antecedent_count", "antecedent support"),
+            ("answer_count", "consequent support"),
+            ("rule_count", "support"),
+        )
+    }
+    consequents = [tuple(items) for items in frame["consequents"]]
+    _check_mlxtend(consequents, answer_prefix, counts, transaction_count)
+    antecedents = [[str(item) for item in items] for items in frame["antecedents"]]
+    answers = [str(answer).removeprefix(answer_prefix) for (answer,) in consequents]
+    table = pl.DataFrame(
+        {
+            "antecedent_words": _sorted_lists(
+                [item for item in items if not _is_object(item, object_prefix)] for items in antecedents
+            ),
+            "antecedent_objects": _sorted_lists(
+                [item.removeprefix(object_prefix) for item in items if _is_object(item, object_prefix)]
+                for items in antecedents
+            ),
+            "answer": pl.Series(answers, dtype=pl.String),
+            **{name: np.rint(values).astype(np.int64) for name, values in counts.items()},
+        }
+    )
+    by_answer = table.group_by("answer").agg(pl.col("answer_count").max()).sort("answer_count", "answer")
+    vocabulary = Vocabulary(
+        words=_distinct(table["antecedent_words"]),
+        objects=_distinct(table["antecedent_objects"]),
+        answers=by_answer["answer"],
+        answer_counts=by_answer["answer_count"].to_numpy(),
+    )
+    rules = encode_rules(table, vocabulary)
+    return rules_table(rules.take(rule_order(rules, vocabulary)), vocabulary, transaction_count)
+
+
+def _check_mlxtend(
+    consequents: list[tuple[object, ...]],
+    answer_prefix: str,
+    counts: dict[str, npt.NDArray[np.float64]],
+    transaction_count: int,
+) -> None:
+    problems = []
+    several = [set(items) for items in consequents if len(items) != 1]
+    if several:
+        problems.append(
+            f"{len(several):,} consequents of several items, such as {several[0]}: keep rules with one"
+        )
+    strangers = [
+        items[0] for items in consequents if len(items) == 1 and not str(items[0]).startswith(answer_prefix)
+    ]
+    if strangers:
+        problems.append(f"{len(strangers):,} consequents without {answer_prefix!r}, such as {strangers[0]!r}")
+    for name, values in counts.items():
+        broken = np.flatnonzero(~(np.abs(values - np.rint(values)) <= _COUNT_TOLERANCE))
+        if len(broken):
+            problems.append(
+                f"{name}: {len(broken):,} supports that are no whole number of {transaction_count:,} rows, "
+                f"such as {values[broken[0]]:.6g} rows"
+            )
+    if problems:
+        title = (
+            "mlxtend frame: got rules that don't fit, expected one answer each and supports over "
+            "transaction_count rows. Correct these."
+        )
+        raise SchemaError(problem_list(title, problems))
+
+
+def _is_object(item: str, prefix: str) -> bool:
+    return bool(prefix) and item.startswith(prefix)
+
+
+def _sorted_lists(rows: Iterable[list[str]]) -> pl.Series:
+    return pl.Series([sorted(row) for row in rows], dtype=pl.List(pl.String))
+
+
+def _distinct(lists: pl.Series) -> pl.Series:
+    return lists.filter(lists.list.len() > 0).explode().unique().sort()
+
+
+def _import_pandas(wanted_by: str) -> Any:
+    try:
+        import pandas
+    except ImportError as error:
+        raise BackendError(
+            f"{wanted_by}: got no pandas, expected it to be installed. "
+            "Run pip install 'shortcut-miner[interop]'."
+        ) from error
+    return pandas

@@ -1,0 +1,1 @@
+"""Accuracy per question, means with intervals, and their tables."""

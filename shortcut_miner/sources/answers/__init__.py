@@ -1,0 +1,1 @@
+"""Models' answers, and the weights that answers are scored with."""

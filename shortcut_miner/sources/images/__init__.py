@@ -1,0 +1,1 @@
+"""What is known about images: labels, regions and scene graphs."""

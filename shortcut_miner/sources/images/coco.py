@@ -1,0 +1,158 @@
+"""COCO instances JSON: ground-truth objects as labels without scores."""
+
+from collections.abc import Callable
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.opening.files import Source
+from shortcut_miner.sources.opening.json_records import decode_all, id_column, positions_column, text_column
+from shortcut_miner.sources.opening.json_text import Raws, Top, check_no_key_twice, split_array
+from shortcut_miner.sources.opening.kinds import (
+    COCO_LISTS,
+    Shape,
+    check_not_empty,
+    json_shape,
+    wrong_kind,
+)
+from shortcut_miner.sources.opening.reading import (
+    RECORD,
+    OnBadRow,
+    Problem,
+    bad_records,
+    find_duplicates,
+    find_problems,
+    is_blank,
+    settle,
+    without_bad,
+)
+
+
+class _Category(msgspec.Struct, gc=False):
+    id: int | str
+    name: str
+
+
+class _Image(msgspec.Struct, gc=False):
+    id: int | str
+
+
+class _Instance(msgspec.Struct, gc=False):
+    image_id: int | str
+    category_id: int | str
+    bbox: tuple[float, float, float, float] | None = None
+    iscrowd: bool | int | None = None
+
+
+def coco_labels(
+    source: Source, top: Top, on_bad_row: OnBadRow
+) -> tuple[pl.DataFrame, dict[str, int], tuple[str, ...]]:
+    """Return labels (image_id, label, score, iscrowd) in annotation order, dropped counts, and notes.
+
+    The score is null: these are ground truth. Images without annotations follow, one row each, without
+    label.
+    """
+    lists, starts = _lists(source, top)
+    label_of = _record_names(starts)
+    categories, problems = _categories(lists["categories"], starts["categories"])
+    images, image_problems, notes = _images(lists["images"], starts["images"])
+    instances, instance_problems = _instances(lists["annotations"], starts["annotations"])
+    problems += image_problems + instance_problems
+    is_bad = pl.col(RECORD).is_in(bad_records(problems))
+    categories, images = categories.filter(~is_bad), images.filter(~is_bad)
+    problems += _unknown_references(instances, images, categories)
+    total = sum(len(raws) for raws in lists.values())
+    dropped = settle(source, "records", problems, total, on_bad_row, label_of)
+    labels = _named(without_bad(instances, problems), images, categories)
+    if labels.is_empty():  # nothing good is left, whatever was asked for
+        settle(source, "records", problems, total, "error", label_of)
+    return labels, dropped, notes
+
+
+def _lists(source: Source, top: Top) -> tuple[dict[str, list[msgspec.Raw]], dict[str, int]]:
+    """Return the undecoded lists, and where each starts in one numbering of all their records.
+
+    One numbering, so that the problems of all three lists are told at once.
+    """
+    if isinstance(top, list) or not set(COCO_LISTS) <= top.keys():
+        missing = [key for key in COCO_LISTS if key not in top] if isinstance(top, dict) else COCO_LISTS
+        shape = json_shape(top)
+        lacking = Shape(f"{shape.kind} without {' and '.join(missing)}", shape.counts)
+        raise wrong_kind(source, lacking, f"the lists {', '.join(COCO_LISTS)}")
+    lists = {}
+    for key in COCO_LISTS:
+        check_no_key_twice(source, top, key)
+        lists[key] = split_array(source, top[key], key)
+    check_not_empty(source, lists["images"], "images")
+    ends = np.cumsum([len(raws) for raws in lists.values()]).tolist()
+    return lists, dict(zip(COCO_LISTS, [0, *ends[:-1]], strict=True))
+
+
+def _record_names(starts: dict[str, int]) -> Callable[[int], str]:
+    def label_of(record: int) -> str:
+        key = max((key for key in COCO_LISTS if starts[key] <= record), key=COCO_LISTS.index)
+        return f"{key} record {record - starts[key]}"
+
+    return label_of
+
+
+def _categories(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem]]:
+    rows = decode_all(raws, _Category, start)
+    table = pl.DataFrame(
+        {
+            RECORD: positions_column(rows.positions),
+            "category_id": id_column([row.id for row in rows.records]),
+            "name": text_column([row.name for row in rows.records]),
+        }
+    )
+    problems = find_problems(table, is_blank("name"), "name", "text that is not blank")
+    return table, rows.problems + problems + find_duplicates(table, "category_id", "id")
+
+
+def _images(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem], tuple[str, ...]]:
+    rows = decode_all(raws, _Image, start)
+    ids, notes = canonical_image_ids(id_column([row.id for row in rows.records]))
+    table = pl.DataFrame({RECORD: positions_column(rows.positions), "image_id": ids})
+    problems = find_problems(table, is_blank("image_id"), "image_id", "an id", "id")
+    return table, rows.problems + problems + find_duplicates(table, "image_id", "id"), notes
+
+
+def _instances(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem]]:
+    rows = decode_all(raws, _Instance, start)
+    ids, _ = canonical_image_ids(id_column([row.image_id for row in rows.records]))
+    crowd = [None if row.iscrowd is None else bool(row.iscrowd) for row in rows.records]
+    table = pl.DataFrame(
+        {
+            RECORD: positions_column(rows.positions),
+            "image_id": ids,
+            "category_id": id_column([row.category_id for row in rows.records]),
+            "iscrowd": pl.Series(crowd, dtype=pl.Boolean),
+        }
+    )
+    return table, rows.problems
+
+
+def _unknown_references(
+    instances: pl.DataFrame, images: pl.DataFrame, categories: pl.DataFrame
+) -> list[Problem]:
+    is_strange = ~pl.col("image_id").is_in(images["image_id"].implode())
+    is_unnamed = ~pl.col("category_id").is_in(categories["category_id"].implode())
+    return find_problems(instances, is_strange, "image_id", "an id in the list images") + find_problems(
+        instances, is_unnamed, "category_id", "an id in the list categories"
+    )
+
+
+def _named(instances: pl.DataFrame, images: pl.DataFrame, categories: pl.DataFrame) -> pl.DataFrame:
+    """Give instances their category's name, and images without instances one row without label."""
+    named = instances.join(
+        categories.select("category_id", label="name"),
+        on="category_id",
+        how="inner",
+        validate="m:1",
+        maintain_order="left",
+    )
+    empty = images.join(instances, on="image_id", how="anti", maintain_order="left").select("image_id")
+    table = pl.concat([named, empty], how="diagonal")
+    return table.select("image_id", "label", pl.lit(None, dtype=pl.Float64).alias("score"), "iscrowd")

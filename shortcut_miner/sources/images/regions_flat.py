@@ -1,0 +1,256 @@
+"""Detections as flat tables: Open Images CSV, and Parquet in our own schema."""
+
+import csv
+import io
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shortcut_miner.errors import ConfigError, SourceError, examples
+from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.images.region_tables import RawRegions, box_rows, empty_column
+from shortcut_miner.sources.opening.csv_text import read_csv
+from shortcut_miner.sources.opening.files import FileFacts, open_source
+from shortcut_miner.sources.opening.kinds import OPEN_IMAGES_CSV, REGIONS_PARQUET
+from shortcut_miner.sources.opening.reading import Problem
+from shortcut_miner.sources.opening.streams import Stream, open_stream
+
+OPEN_IMAGES_COLUMNS = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")
+_SIDES = ("x1", "y1", "x2", "y2")
+_BATCH_BYTES = 64 << 20
+_PARQUET_COLUMNS = {
+    "image_id": pl.String(),
+    "region_index": pl.UInt32(),
+    "is_padding": pl.Boolean(),
+    "label": pl.String(),
+    "score": pl.Float64(),
+    **dict.fromkeys(_SIDES, pl.Float32()),
+    "attributes": pl.List(pl.String),
+}
+_NEEDED = ("image_id", *_SIDES)
+
+
+def open_images_regions(
+    stream: Stream, names: Path | None, sizes: pl.DataFrame | None, images: Collection[str] | None
+) -> tuple[RawRegions, list[FileFacts]]:
+    """Return the boxes of an Open Images CSV: fractions of the image, the two x before the two y.
+
+    Images without any box don't occur in this format: they are not known.
+
+    Parameters
+    ----------
+    names : Path or None
+        Class descriptions (LabelName, DisplayName); without it the label is the LabelName.
+    sizes : pl.DataFrame or None
+        image_id, width, height of every image, to turn fractions into pixels.
+    images : collection of str or None
+        Keep these images only.
+
+    Raises
+    ------
+    ConfigError
+        No sizes.
+    SourceError
+        An image without size, or values that are no fractions.
+    """
+    if sizes is None:
+        raise ConfigError(
+            f"{stream.path}: got boxes in fractions of their images, expected the images' sizes too. "
+            "Give scene graphs with width and height."
+        )
+    table = pl.concat(_csv_batches(stream, images))
+    facts = []
+    if names is not None:
+        labels, fact = _class_names(names)
+        facts.append(fact)
+        table = table.with_columns(pl.col("label").replace(labels))
+    ids, _ = canonical_image_ids(table["image_id"])
+    known = sizes.select("image_id", "width", "height").filter(pl.col("width") > 0, pl.col("height") > 0)
+    table = table.with_columns(image_id=ids).join(
+        known, on="image_id", how="left", validate="m:1", maintain_order="left"
+    )
+    unsized = table.filter(pl.col("width").is_null())["image_id"].unique(maintain_order=True)
+    if len(unsized):
+        raise SourceError(
+            f"{stream.path}: got {len(unsized):,} images without a known size ({examples(unsized)}), "
+            "expected width and height of each. Give the sizes of all images, or leave these out of the file."
+        )
+    corners = pl.format("{} {} {} {}", *_SIDES)
+    scaled = table.with_columns(bad=pl.when(_is_no_fraction()).then(corners))
+    scaled = scaled.with_columns(
+        x1=pl.col("x1") * pl.col("width"), x2=pl.col("x2") * pl.col("width"),
+        y1=pl.col("y1") * pl.col("height"), y2=pl.col("y2") * pl.col("height"),
+    )  # fmt: skip
+    return _grouped(OPEN_IMAGES_CSV, scaled), facts
+
+
+def _csv_batches(stream: Stream, images: Collection[str] | None) -> Iterator[pl.DataFrame]:
+    """Give the file's rows in pieces that fit in memory, as text and numbers."""
+    first = stream.content.readline().decode("utf-8", "replace")
+    header = next(csv.reader([first]), [])
+    wanted = {"image_id": "ImageID", "label": "LabelName", "score": "Confidence"} | {
+        "x1": "XMin", "x2": "XMax", "y1": "YMin", "y2": "YMax",
+    }  # fmt: skip
+    while lines := stream.content.readlines(_BATCH_BYTES):
+        batch = _parsed_csv(stream, header, lines)
+        columns = [
+            (pl.col(theirs) if theirs in header else pl.lit(None)).cast(
+                pl.String if ours in ("image_id", "label") else pl.Float64, strict=False
+            ).alias(ours)
+            for ours, theirs in wanted.items()
+        ]  # fmt: skip
+        batch = batch.select(columns)
+        yield batch if images is None else batch.filter(pl.col("image_id").is_in(list(images)))
+
+
+def _parsed_csv(stream: Stream, header: list[str], lines: list[bytes]) -> pl.DataFrame:
+    try:
+        return pl.read_csv(
+            io.BytesIO(b"".join(lines)),
+            has_header=False,
+            schema=dict.fromkeys(header, pl.String),
+        )
+    except (pl.exceptions.PolarsError, OSError) as error:  # OSError: Polars takes rows for a packed file
+        raise SourceError(
+            f"{stream.path}: got broken CSV ({str(error).splitlines()[0]}), expected rows like the header. "
+            "Correct them."
+        ) from error
+
+
+def _is_no_fraction() -> pl.Expr:
+    return pl.any_horizontal(~pl.col(side).is_between(0, 1).fill_null(value=False) for side in _SIDES)
+
+
+def _class_names(path: Path) -> tuple[dict[str, str], FileFacts]:
+    source = open_source(path)
+    table = read_csv(source)
+    rows = [table.header, *table.rows]  # the released file has no header
+    return {row[0]: row[1] for row in rows if len(row) > 1}, source.facts()
+
+
+def parquet_regions(path: Path, images: Collection[str] | None) -> tuple[RawRegions, list[FileFacts]]:
+    """Return the boxes of a Parquet file with the columns of :class:`shortcut_miner.schemas.Regions`.
+
+    Needed are image_id and the four sides; regions are numbered as they come where there is no region_index.
+    An image whose only row has null sides was looked at, and nothing was found.
+    """
+    with open_stream(path) as stream:
+        plain = stream.start().startswith(b"PAR1") and stream.member is None
+        content: Path | io.BytesIO = path if plain else io.BytesIO(stream.content.read())
+        facts = stream.facts()
+    table = _parquet_rows(content, path, images)
+    empty = table.filter(pl.all_horizontal(pl.col(side).is_null() for side in _SIDES))
+    boxes = table.filter(pl.any_horizontal(pl.col(side).is_not_null() for side in _SIDES))
+    rows = boxes.with_columns(pl.col(side).fill_null(float("nan")) for side in _SIDES)
+    raw = _grouped(REGIONS_PARQUET, rows, empty["image_id"].unique(maintain_order=True))
+    return raw, [facts]
+
+
+def _parquet_rows(content: Path | io.BytesIO, path: Path, images: Collection[str] | None) -> pl.DataFrame:
+    try:
+        scan = pl.scan_parquet(content)
+        present = scan.collect_schema()
+        missing = [name for name in _NEEDED if name not in present]
+        if missing:
+            raise SourceError(
+                f"{path}: got a Parquet table with the columns {examples(present, limit=20)}, expected "
+                f"{', '.join(missing)} too. Rename its columns."
+            )
+        columns = [
+            (pl.col(name) if name in present else pl.lit(None, dtype)).cast(dtype).alias(name)
+            for name, dtype in _PARQUET_COLUMNS.items()
+        ]
+        scan = scan.select(columns)
+        if images is not None:
+            scan = scan.filter(pl.col("image_id").is_in(list(images)))
+        return scan.collect()
+    except (pl.exceptions.PolarsError, OSError) as error:
+        raise SourceError(
+            f"{path}: got a Parquet file that can't be read ({str(error).splitlines()[0]}), expected the "
+            "columns of our regions. Convert its columns, or copy it again if it was cut."
+        ) from error
+
+
+def _grouped(kind: str, table: pl.DataFrame, without: pl.Series | None = None) -> RawRegions:
+    """Return rows of single boxes grouped by image, in the order in which images come."""
+    table = table.with_row_index("row")
+    sizes = table.group_by("image_id", maintain_order=True).agg(
+        pl.len(),
+        *(
+            (pl.col(name) if name in table.columns else pl.lit(None, pl.Float64)).first().alias(name)
+            for name in ("width", "height")
+        ),
+    )
+    by = ["place", *(["region_index"] if "region_index" in table.columns else []), "row"]
+    table = table.join(
+        sizes.with_row_index("place").select("image_id", "place"), on="image_id", how="left", validate="m:1"
+    ).sort(by)
+    bare = [] if without is None else without.filter(~without.is_in(sizes["image_id"].implode())).to_list()
+    rows = np.concatenate([sizes["len"].to_numpy().astype(np.int64), np.zeros(len(bare), np.int64)])
+    index, padding = _own_numbers(table, rows)
+    ids = [*sizes["image_id"].to_list(), *bare]
+    no_size = np.full(len(bare), np.nan)
+    return RawRegions(
+        kind=kind,
+        image_ids=ids,
+        widths=np.concatenate([sizes["width"].fill_null(np.nan).to_numpy(), no_size]),
+        heights=np.concatenate([sizes["height"].fill_null(np.nan).to_numpy(), no_size]),
+        counts=_counts(index, padding, rows),
+        rows=rows,
+        boxes=box_rows(table.select(_SIDES).to_numpy()),
+        scores=table["score"],
+        labels=table["label"],
+        attributes=table["attributes"]
+        if "attributes" in table.columns
+        else empty_column("attributes", pl.List(pl.String), len(table)),
+        image_name=lambda record: f"image {ids[record]!r}",
+        region_index=index,
+        is_padding=padding,
+        problems=_repeated_regions(index, rows),
+        region_problems=_no_fractions(table),
+    )
+
+
+def _own_numbers(
+    table: pl.DataFrame, rows: NDArray[np.int64]
+) -> tuple[NDArray[np.uint32], NDArray[np.bool_] | None]:
+    """Return each row's region_index and, where the file says it, which rows are padding."""
+    index = (np.arange(len(table)) - np.repeat(np.cumsum(rows) - rows, rows)).astype(np.uint32)
+    if "region_index" in table.columns and not table["region_index"].null_count():
+        index = table["region_index"].to_numpy()
+    if "is_padding" not in table.columns or table["is_padding"].null_count():
+        return index, None
+    return index, table["is_padding"].to_numpy()
+
+
+def _counts(
+    index: NDArray[np.uint32], padding: NDArray[np.bool_] | None, rows: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return one more than the last region_index of each image that is no padding."""
+    reach = index.astype(np.int64) + 1
+    if padding is not None:
+        reach[padding] = 0
+    counts = np.zeros(len(rows), np.int64)
+    np.maximum.at(counts, np.repeat(np.arange(len(rows)), rows), reach)
+    return counts
+
+
+def _repeated_regions(index: NDArray[np.uint32], rows: NDArray[np.int64]) -> list[Problem]:
+    owner = np.repeat(np.arange(len(rows)), rows)
+    is_repeated = (np.diff(index.astype(np.int64)) == 0) & (np.diff(owner) == 0)
+    return [
+        Problem((int(owner[at]),), "region_index", f"{index[at]} twice", "a number that occurs once an image")
+        for at in np.flatnonzero(is_repeated)
+    ]
+
+
+def _no_fractions(table: pl.DataFrame) -> list[tuple[int, str, str, str]]:
+    if "bad" not in table.columns:
+        return []
+    bad = table.with_row_index("at").filter(pl.col("bad").is_not_null())
+    return [
+        (at, "box", corners, "fractions from 0 to 1") for at, corners in bad.select("at", "bad").iter_rows()
+    ]

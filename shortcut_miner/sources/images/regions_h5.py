@@ -1,0 +1,299 @@
+"""GQA's object features in HDF5: shards or one file, with an info JSON that says which row is whose.
+
+Only the boxes are read; they are a thousandth of the features. Needs the extra ``gqa`` (h5py).
+"""
+
+import contextlib
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from shortcut_miner.errors import BackendError, SourceError, examples
+from shortcut_miner.sources.images.region_tables import NOT_KNOWN, Boxes, RawRegions, box_rows, empty_column
+from shortcut_miner.sources.opening.files import FileFacts, open_source
+from shortcut_miner.sources.opening.json_records import decode_all
+from shortcut_miner.sources.opening.json_text import fields_of, parse_json
+from shortcut_miner.sources.opening.kinds import REGIONS_H5, REGIONS_INFO, json_shape, wrong_kind
+from shortcut_miner.sources.opening.reading import Problem
+from shortcut_miner.sources.opening.streams import START_BYTES, file_facts, start_of
+
+H5_MAGIC = b"\x89HDF\r\n\x1a\n"
+_BOXES = ("bboxes", "boxes")
+_ROWS_AT_ONCE = 4096
+HASHED_WHOLE = 1 << 30  # bytes
+_NUMBER = re.compile(r"(\d+)\.[^.]*$")
+
+
+class _Info(msgspec.Struct, gc=False):
+    objectsNum: int  # noqa: N815  # the file's name
+    width: float | None = None
+    height: float | None = None
+    idx: int | None = None
+    index: int | None = None
+    file: int | None = None
+
+
+def h5_regions(
+    path: Path, info: Path | None, images: Collection[str] | None
+) -> tuple[RawRegions, list[FileFacts]]:
+    """Return the boxes of one HDF5 file, or of the numbered shards of a folder.
+
+    Parameters
+    ----------
+    path : Path
+        A file, or a folder of files whose names end in their number, as in ``gqa_objects_7.h5``.
+    info : Path or None
+        The info JSON; looked for in the folder if None.
+    images : collection of str or None
+        Keep these images only.
+
+    Raises
+    ------
+    BackendError
+        h5py is not installed.
+    SourceError
+        No or several info files, or files that don't fit them.
+    """
+    h5py = _load_h5py()
+    info = info or _find_info(path)
+    source = open_source(info)
+    parsed = parse_json(source)
+    if isinstance(parsed.top, list) or json_shape(parsed.top).kind != REGIONS_INFO:
+        raise wrong_kind(source, json_shape(parsed.top), f"{REGIONS_INFO} ({{image: {{objectsNum, index}}}})")
+    wanted = None if images is None else frozenset(images)
+    names = [name for name in parsed.top if wanted is None or name in wanted]
+    decoded = decode_all([parsed.top[name] for name in names], _Info)
+    entries = _entries(names, decoded.positions, decoded.records)
+    problems = decoded.problems + _entry_problems(entries)
+    shards = _shards(path, entries["file"].unique().drop_nulls().sort().to_list())
+    problems += _missing_shards(entries, shards)
+    bad = pl.Series([record for one in problems for record in one.records], dtype=pl.UInt32)
+    entries = entries.with_columns(is_bad=pl.col("record").is_in(bad.implode()))
+    counts, rows, boxes, notes = _read_shards(h5py, entries, len(names), shards, problems)
+    raw = RawRegions(
+        kind=REGIONS_H5,
+        image_ids=names,
+        widths=_aligned(len(names), entries, "width"),
+        heights=_aligned(len(names), entries, "height"),
+        counts=counts,
+        rows=rows,
+        boxes=boxes,
+        scores=empty_column("score", pl.Float64(), len(boxes)),
+        labels=empty_column("label", pl.String(), len(boxes)),
+        attributes=empty_column("attributes", pl.List(pl.String), len(boxes)),
+        image_name=lambda record: f"{info.name} image {names[record]!r}",
+        problems=problems,
+        notes=parsed.notes + notes + _checksum_notes(shards),
+    )
+    return raw, [source.facts(), *(_facts(h5py, shards[number]) for number in sorted(shards))]
+
+
+def _facts(h5py: Any, path: Path) -> FileFacts:
+    """Return a file's facts; of a large one (60 GB of features in GQA) the checksum is of its boxes alone."""
+    if path.stat().st_size <= HASHED_WHOLE:
+        return file_facts(path)
+    digest = hashlib.sha256()
+    with _told(path), h5py.File(path, "r") as file:
+        dataset = _box_dataset(file, path)
+        for start in range(0, len(dataset), _ROWS_AT_ONCE):
+            digest.update(np.ascontiguousarray(dataset[start : start + _ROWS_AT_ONCE], "<f4").tobytes())
+    return FileFacts(name=path.name, size=path.stat().st_size, sha256=digest.hexdigest())
+
+
+def _checksum_notes(shards: dict[int, Path]) -> tuple[str, ...]:
+    large = sum(path.stat().st_size > HASHED_WHOLE for path in shards.values())
+    return (f"files above 1 GiB whose checksum is of their boxes alone: {large:,}",) if large else ()
+
+
+def _load_h5py() -> ModuleType:
+    try:
+        import h5py
+    except ImportError as error:
+        raise BackendError(
+            "h5py: got no such library, expected it for HDF5 files. "
+            'Install it: pip install "shortcut-miner[gqa]".'
+        ) from error
+    return h5py  # type: ignore[no-any-return]
+
+
+def _find_info(path: Path) -> Path:
+    """Return the one info JSON beside the file or in the folder that fits: with shard numbers or without."""
+    folder, needs_file = (path, True) if path.is_dir() else (path.parent, False)
+    found = [
+        one
+        for one in sorted(folder.iterdir())
+        if one.is_file() and _is_info(start_of_json(one), has_file=needs_file)
+    ]
+    if not path.is_dir():
+        found = [one for one in found if one.name.startswith(path.name.split(".")[0])] or found
+    if len(found) != 1:
+        got = "no info JSON" if not found else f"{len(found)} info JSON files"
+        raise SourceError(
+            f"{path}: got {got} ({examples([one.name for one in found]) or 'none'} in {folder}), expected "
+            "one that says which rows belong to which image. Name it with --detections-info."
+        )
+    return found[0]
+
+
+def start_of_json(file: Path) -> bytes:
+    """Return a file's first bytes if it may be JSON, else nothing."""
+    try:
+        start = start_of(file) if file.stat().st_size else b""
+    except SourceError:
+        return b""
+    return start if start.lstrip().startswith(b"{") else b""
+
+
+def _is_info(start: bytes, *, has_file: bool) -> bool:
+    first = re.match(rb'\s*\{\s*"[^"]*"\s*:\s*(\{[^{}]*\})', start[:START_BYTES])
+    keys = fields_of(first[1]).keys() if first else set()
+    return "objectsNum" in keys and (keys >= {"idx", "file"} if has_file else "index" in keys)
+
+
+def is_h5_folder(folder: Path) -> bool:
+    """Return whether a folder holds HDF5 files."""
+    return any(_is_h5(file) for file in folder.iterdir() if file.is_file())
+
+
+def _is_h5(file: Path) -> bool:
+    with file.open("rb") as handle:
+        return handle.read(len(H5_MAGIC)) == H5_MAGIC
+
+
+def _entries(names: Sequence[str], positions: Sequence[int], records: Sequence[_Info]) -> pl.DataFrame:
+    columns: dict[str, list[Any]] = {
+        "width": [one.width for one in records],
+        "height": [one.height for one in records],
+        "count": [one.objectsNum for one in records],
+        "row": [one.index if one.idx is None else one.idx for one in records],
+        "file": [0 if one.file is None else one.file for one in records],
+    }
+    types = {"width": pl.Float64, "height": pl.Float64} | dict.fromkeys(("count", "row", "file"), pl.Int64)
+    frame = pl.DataFrame(columns, schema=types, strict=False)
+    return frame.insert_column(0, pl.Series("record", positions, dtype=pl.UInt32))
+
+
+def _entry_problems(entries: pl.DataFrame) -> list[Problem]:
+    problems = []
+    for column, name in (("count", "objectsNum"), ("row", "idx"), ("file", "file")):
+        is_bad = pl.col(column).is_null() | (pl.col(column) < 0)
+        for record, value in entries.filter(is_bad).select("record", column).iter_rows():
+            got = "no such field" if value is None else str(value)
+            problems.append(Problem((record,), name, got, "a whole number of 0 or more"))
+    return problems
+
+
+def _shards(path: Path, numbers: Sequence[int]) -> dict[int, Path]:
+    """Return shard number -> file."""
+    if not path.is_dir():
+        return dict.fromkeys(numbers, path)
+    numbered: dict[str, dict[int, Path]] = {}
+    for file in sorted(path.iterdir()):
+        match = _NUMBER.search(file.name)
+        if match and file.is_file() and _is_h5(file):
+            numbered.setdefault(file.name[: match.start()], {})[int(match[1])] = file
+    if not numbered:
+        raise SourceError(
+            f"{path}: got no HDF5 files with a number at the end of their names, expected some such as "
+            "gqa_objects_0.h5. Give that folder, or one file."
+        )
+    if len(numbered) > 1:
+        raise SourceError(
+            f"{path}: got several series of HDF5 files ({examples(numbered)}), expected one. Move the others."
+        )
+    return next(iter(numbered.values()))
+
+
+def _missing_shards(entries: pl.DataFrame, shards: dict[int, Path]) -> list[Problem]:
+    missing = entries.filter(~pl.col("file").is_in(list(shards)) & (pl.col("file") >= 0))
+    return [
+        Problem(tuple(records), "file", f"{number}, not in the folder", "the number of a file in the folder")
+        for number, records in missing.group_by("file").agg("record").sort("file").iter_rows()
+    ]
+
+
+def _read_shards(
+    h5py: Any, entries: pl.DataFrame, total: int, shards: dict[int, Path], problems: list[Problem]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Boxes, tuple[str, ...]]:
+    """Return each image's count and rows, and all boxes, image by image; adds to `problems`."""
+    counts, rows = np.full(total, NOT_KNOWN, np.int64), np.zeros(total, np.int64)
+    found: list[tuple[NDArray[np.int64], Boxes]] = []
+    past = 0
+    good = entries.filter(~pl.col("is_bad"))
+    for (number,), part in good.sort("file", "row", maintain_order=True).group_by(
+        "file", maintain_order=True
+    ):
+        path = shards[int(str(number))]
+        with _told(path), h5py.File(path, "r") as file:
+            dataset = _box_dataset(file, path)
+            height, width = dataset.shape[0], dataset.shape[1]
+            inside = part.filter(pl.col("row") < height)
+            past += len(part) - len(inside)
+            for record, count in inside.filter(pl.col("count") > width).select("record", "count").iter_rows():
+                problems.append(Problem((record,), "objectsNum", str(count), f"at most {width}, the rows"))
+            inside = inside.filter(pl.col("count") <= width)
+            records = inside["record"].to_numpy().astype(np.int64)
+            counts[records], rows[records] = inside["count"].to_numpy(), width
+            for at, boxes in _slabs(dataset, inside["row"].to_numpy()):
+                found.append((records[at], boxes))
+    notes = (f"images whose row lies past the end of their file, taken as not detected: {past:,}",)
+    return counts, rows, _in_order(found, rows), notes if past else ()
+
+
+def _in_order(found: Sequence[tuple[NDArray[np.int64], Boxes]], rows: NDArray[np.int64]) -> Boxes:
+    """Return the boxes of all images in the order of the records."""
+    starts = np.cumsum(rows) - rows
+    boxes = np.zeros((int(rows.sum()), 4), np.float32)
+    for records, part in found:
+        places = starts[records][:, None] + np.arange(part.shape[1])
+        boxes[places.ravel()] = part.reshape(-1, 4)
+    return boxes
+
+
+def _slabs(dataset: Any, wanted: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], Boxes]]:
+    """Give positions in `wanted` (sorted rows) with their boxes, reading whole stretches of rows."""
+    first = 0
+    while first < len(wanted):
+        start = int(wanted[first])
+        stop = int(np.searchsorted(wanted, start + _ROWS_AT_ONCE))
+        slab = dataset[start : int(wanted[stop - 1]) + 1]
+        at = np.arange(first, stop)
+        yield at, box_rows(slab[wanted[at] - start]).reshape(len(at), -1, 4)
+        first = stop
+
+
+@contextlib.contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, RuntimeError, LookupError, ValueError, TypeError) as error:
+        raise SourceError(
+            f"{path}: got an HDF5 file that can't be read ({error}), expected a complete one. "
+            "Download or copy it again: it was probably cut."
+        ) from error
+
+
+def _box_dataset(file: Any, path: Path) -> Any:
+    name = next((one for one in _BOXES if one in file), None)
+    shape: tuple[int, ...] = (getattr(file[name], "shape", None) or ()) if name else ()
+    if name is None or len(shape) != 3 or shape[2] != 4:
+        held = [f"{key} {getattr(file[key], 'shape', '')}" for key in file]
+        raise SourceError(
+            f"{path}: got an HDF5 file with {examples(held) or 'nothing'}, expected a data set 'bboxes' of "
+            "images x regions x 4. Check that this is the right file."
+        )
+    return file[name]
+
+
+def _aligned(total: int, entries: pl.DataFrame, column: str) -> NDArray[np.float64]:
+    values = np.full(total, np.nan)
+    values[entries["record"].to_numpy()] = entries[column].fill_null(np.nan).to_numpy()
+    return values

@@ -1,0 +1,191 @@
+"""Detections as tab-separated lines: bottom-up-attention (6 columns), LXMERT (10), and VinVL (2).
+
+Lines hold features of a hundred kilobytes and more, so files are read line by line.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Collection, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from shortcut_miner.errors import SourceError
+from shortcut_miner.sources.images.region_tables import Block, RawRegions, bad_image, box_rows, gathered
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, excerpt
+from shortcut_miner.sources.opening.kinds import BOTTOM_UP_TSV, LXMERT_TSV, VINVL_TSV
+from shortcut_miner.sources.opening.streams import Stream, file_lines
+
+KIND_OF_COLUMNS = {6: BOTTOM_UP_TSV, 10: LXMERT_TSV}
+NUMBER_COLUMNS = {6: (1, 2, 3), 10: (1, 2, 7)}  # sizes and num_boxes
+
+
+class _FieldError(ValueError):
+    """What is wrong with a column: its name, what it holds, what was expected."""
+
+
+class _VinvlObject(msgspec.Struct, gc=False):
+    rect: tuple[float, float, float, float]
+    class_: str | None = msgspec.field(name="class", default=None)
+    conf: float | None = None
+    attr: list[str] | None = None
+
+
+class _VinvlImage(msgspec.Struct, gc=False):
+    objects: list[_VinvlObject]
+    image_w: float | None = None
+    image_h: float | None = None
+
+
+def tsv_regions(
+    stream: Stream, vocabulary: Sequence[str] | None, images: Collection[str] | None
+) -> RawRegions:
+    """Return the boxes of a bottom-up-attention or LXMERT file.
+
+    Parameters
+    ----------
+    vocabulary : sequence of str or None
+        Names of LXMERT's object ids, by number from 0.
+    images : collection of str or None
+        Keep these images only.
+    """
+    columns = stream.start().split(b"\n", maxsplit=1)[0].count(b"\t") + 1
+    kind = KIND_OF_COLUMNS[columns]
+    read = _bottom_up if kind == BOTTOM_UP_TSV else _lxmert_reader(vocabulary)
+    lines: list[int] = []
+
+    def blocks() -> Iterator[Block]:
+        for number, line in stream.lines():
+            # The last column, the features, is not looked at.
+            values = line.split(b"\t", maxsplit=columns - 1)
+            name = values[0].decode("utf-8", "backslashreplace").strip()
+            if images is not None and name not in images and values[0].isdigit():
+                continue
+            lines.append(number)
+            if len(values) != columns:
+                yield bad_image(name, "line", f"{len(values)} columns", f"{columns}, as in the first line")
+                continue
+            try:
+                yield read(name, values)
+            except _FieldError as error:
+                yield bad_image(name, *error.args)
+
+    notes: tuple[str, ...] = ()
+    if kind == LXMERT_TSV and vocabulary is None:
+        notes = ("object ids without names: no vocabulary given",)
+    return gathered(kind, blocks(), lambda record: f"line {lines[record]}", notes)
+
+
+def _bottom_up(name: str, values: Sequence[bytes]) -> Block:
+    count = _whole(values[3], "num_boxes")
+    boxes = _array(values[4], np.dtype("<f4"), count * 4, "boxes").reshape(-1, 4)
+    width, height = _size(values[1], "image_w"), _size(values[2], "image_h")
+    return Block(
+        image_ids=[name], widths=[width], heights=[height], counts=[count], rows=[count], boxes=boxes
+    )
+
+
+def _lxmert_reader(vocabulary: Sequence[str] | None) -> Callable[[str, Sequence[bytes]], Block]:
+    names = None if vocabulary is None else np.array([*vocabulary, None], dtype=object)
+
+    def read(name: str, values: Sequence[bytes]) -> Block:
+        count = _whole(values[7], "num_boxes")
+        ids = _array(values[3], np.dtype("<i8"), count, "objects_id")
+        if names is not None and len(ids) and not 0 <= ids.min() <= ids.max() < len(names) - 1:
+            got = str(ids.max() if ids.min() >= 0 else ids.min())
+            raise _FieldError("objects_id", got, f"numbers from 0 to {len(names) - 2}, as in the vocabulary")
+        return Block(
+            image_ids=[name],
+            widths=[_size(values[2], "img_w")],
+            heights=[_size(values[1], "img_h")],
+            counts=[count],
+            rows=[count],
+            boxes=_array(values[8], np.dtype("<f4"), count * 4, "boxes").reshape(-1, 4),
+            scores=_array(values[4], np.dtype("<f4"), count, "objects_conf").astype(np.float64),
+            labels=None if names is None else names[ids].tolist(),
+        )
+
+    return read
+
+
+def _whole(value: bytes, field: str) -> int:
+    if not value.strip().isdigit():
+        raise _FieldError(field, excerpt(value), "a whole number")
+    return int(value)
+
+
+def _size(value: bytes, field: str) -> float:
+    try:
+        return float(value)
+    except ValueError as error:
+        raise _FieldError(field, excerpt(value), "a number of pixels") from error
+
+
+def _array(value: bytes, dtype: np.dtype[Any], length: int, field: str) -> NDArray[Any]:
+    try:
+        content = base64.b64decode(value, validate=True)
+    except binascii.Error as error:
+        raise _FieldError(field, f"{excerpt(value)} ({error})", "intact base64") from error
+    if len(content) != length * dtype.itemsize:
+        got = f"{len(content):,} bytes"
+        raise _FieldError(field, got, f"{length * dtype.itemsize:,} bytes for num_boxes regions")
+    return np.frombuffer(content, dtype)
+
+
+def vinvl_regions(stream: Stream, images: Collection[str] | None) -> RawRegions:
+    """Return the boxes of VinVL's ``predictions.tsv`` or ``label.tsv``.
+
+    If the file's ``.lineidx`` lies beside it, the number of lines must be as listed there.
+
+    Raises
+    ------
+    SourceError
+        The file has fewer lines than its index lists.
+    """
+    image, objects = msgspec.json.Decoder(_VinvlImage), msgspec.json.Decoder(list[_VinvlObject])
+    lines: list[int] = []
+    seen = 0
+
+    def blocks() -> Iterator[Block]:
+        nonlocal seen
+        for number, line in stream.lines():
+            seen += 1
+            key, _, text = line.partition(b"\t")
+            name = key.decode("utf-8", "backslashreplace").strip()
+            if images is not None and name not in images and key.isdigit():
+                continue
+            lines.append(number)
+            try:
+                is_list = text.lstrip().startswith(b"[")
+                found = _VinvlImage(objects.decode(text)) if is_list else image.decode(text)
+            except DECODE_ERRORS as error:
+                yield bad_image(name, "objects", f"{excerpt(text)} ({error})", "objects with rect")
+                continue
+            yield _vinvl_block(name, found)
+
+    raw = gathered(VINVL_TSV, blocks(), lambda record: f"line {lines[record]}")
+    index = Path(stream.path).with_suffix(".lineidx")
+    if index.is_file() and (listed := sum(1 for _ in file_lines(index))) != seen:
+        raise SourceError(
+            f"{stream.path}: got {seen:,} lines, expected the {listed:,} that {index.name} lists. "
+            "Download or copy both again: one of them was probably cut."
+        )
+    return raw
+
+
+def _vinvl_block(name: str, found: _VinvlImage) -> Block:
+    objects = found.objects
+    return Block(
+        image_ids=[name],
+        widths=[np.nan if found.image_w is None else found.image_w],
+        heights=[np.nan if found.image_h is None else found.image_h],
+        counts=[len(objects)],
+        rows=[len(objects)],
+        boxes=box_rows([one.rect for one in objects]),
+        scores=[one.conf for one in objects],
+        labels=[one.class_ for one in objects],
+        attributes=[one.attr or [] for one in objects],
+    )

@@ -1,0 +1,1 @@
+"""Opening files: their bytes, containers, JSON text and flat tables, and what is wrong with their records."""

@@ -1,0 +1,171 @@
+"""Typed decoding of large JSON record lists in chunks: bounded memory, every problem named.
+
+Chunks of undecoded records (see :mod:`shortcut_miner.sources.opening.json_text`) are decoded into typed
+structs. Only a chunk that fails is looked at record by record, and only a record that fails field by field.
+"""
+
+import contextlib
+import gc
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, get_args
+
+import msgspec
+import polars as pl
+
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, excerpt
+from shortcut_miner.sources.opening.reading import Problem
+
+CHUNK_RECORDS = 20_000
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk(Generic[Record]):
+    """Decoded records with their positions in the file, and the problems of those that failed."""
+
+    positions: Sequence[int]
+    records: list[Record]
+    problems: list[Problem]
+
+
+@contextlib.contextmanager
+def paused_gc() -> Iterator[None]:
+    """Keep the cycle collector from walking millions of fresh objects that hold no cycles."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def decode_chunks(raws: Raws, record_type: type[Record], first: int = 0) -> Iterator[Chunk[Record]]:
+    """Decode records chunk by chunk; a record that fails gives problems instead of a struct.
+
+    Parameters
+    ----------
+    raws : sequence of undecoded records
+    record_type : a msgspec.Struct
+    first : int
+        Position that the first record has among all records of its file.
+    """
+    decoder = msgspec.json.Decoder(list[record_type])  # type: ignore[valid-type]
+    for start in range(0, len(raws), CHUNK_RECORDS):
+        chunk = raws[start : start + CHUNK_RECORDS]
+        try:
+            records = decoder.decode(b"[" + b",".join(chunk) + b"]")
+        except DECODE_ERRORS:
+            records = []
+        # A line of a JSON Lines file may hold two records: then the counts differ.
+        if len(records) == len(chunk):
+            yield Chunk(range(first + start, first + start + len(chunk)), records, [])
+        else:
+            yield _decode_one_by_one(chunk, first + start, record_type)
+
+
+def decode_all(raws: Raws, record_type: type[Record], first: int = 0) -> Chunk[Record]:
+    """Decode records of which there are few, or small ones, as one chunk."""
+    with paused_gc():
+        chunks = list(decode_chunks(raws, record_type, first))
+        return Chunk(
+            [position for chunk in chunks for position in chunk.positions],
+            [record for chunk in chunks for record in chunk.records],
+            [problem for chunk in chunks for problem in chunk.problems],
+        )
+
+
+def positions_column(positions: Sequence[int]) -> pl.Series:
+    """Return the working column that numbers a chunk's records."""
+    return pl.Series(positions, dtype=pl.UInt32)
+
+
+def text_column(values: Sequence[str | None]) -> pl.Series:
+    """Return a text column."""
+    return pl.Series(values, dtype=pl.String)
+
+
+def id_column(ids: Sequence[int | str]) -> pl.Series:
+    """Return ids as text: 42 and "42" become one id, leading zeros of text survive."""
+    return pl.Series([str(one) for one in ids], dtype=pl.String)
+
+
+def _decode_one_by_one(raws: Raws, start: int, record_type: type[Record]) -> Chunk[Record]:
+    decoder = msgspec.json.Decoder(record_type)
+    positions, records, problems = [], [], []
+    for position, raw in enumerate(raws, start):
+        try:
+            records.append(decoder.decode(raw))
+            positions.append(position)
+        except DECODE_ERRORS as error:
+            found = _field_problems(position, raw, record_type)
+            problems.extend(found or [decoding_problem(position, "record", raw, error)])
+    return Chunk(positions, records, problems)
+
+
+def _field_problems(position: int, raw: bytes | msgspec.Raw, record_type: type[Record]) -> list[Problem]:
+    """Decode one record's fields separately, so that all its problems are found, not only the first."""
+    try:
+        values = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    except DECODE_ERRORS:
+        return []
+    problems = []
+    for field in msgspec.structs.fields(record_type):
+        name = field.encode_name
+        if name not in values:
+            if field.required:
+                problems.append(Problem((position,), name, "no such field", _annotation_in_words(field.type)))
+            continue
+        try:
+            msgspec.json.decode(values[name], type=field.type)
+        except DECODE_ERRORS as error:
+            problems.append(decoding_problem(position, name, values[name], error))
+    return problems
+
+
+_MESSAGE = re.compile(r"(?P<text>.*?)(?: - at `\$(?P<path>.*)`)?$", re.DOTALL)
+_TYPE_ERROR = re.compile(r"Expected `(?P<expected>.+?)`, got `(?P<got>.+?)`$")
+_LENGTH_ERROR = re.compile(r"Expected `(?P<expected>.+?)` of length (?P<length>\d+)")
+_MISSING_ERROR = re.compile(r"Object missing required field `(?P<name>.+?)`$")
+_WORDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "list": "a list",
+    "object": "an object",
+}
+
+
+def decoding_problem(position: int, field: str, raw: bytes | msgspec.Raw, error: Exception) -> Problem:
+    """Return a decoder's error in our words; a nested path is told by the decoder's message."""
+    if isinstance(error, UnicodeDecodeError):
+        return Problem((position,), field, f"bytes that are no UTF-8 ({excerpt(raw)})", "UTF-8 text")
+    if isinstance(error, RecursionError):
+        return Problem((position,), field, "values nested too deeply", "a flat record")
+    parts = _MESSAGE.match(str(error))
+    text, path = (parts["text"], parts["path"] or "") if parts else (str(error), "")
+    if match := _TYPE_ERROR.match(text):
+        got = _WORDS.get(match["got"], match["got"]) if path else excerpt(raw)
+        return Problem((position,), field + path, got, _types_in_words(match["expected"].split(" | ")))
+    if match := _LENGTH_ERROR.match(text):
+        expected = f"{_types_in_words([match['expected']])} of length {match['length']}"
+        return Problem((position,), field + path, excerpt(raw), expected)
+    if match := _MISSING_ERROR.match(text):
+        return Problem((position,), f"{field}{path}.{match['name']}", "no such field", "a value")
+    return Problem((position,), field + path, f"{excerpt(raw)} ({text.lower()})", "a valid value")
+
+
+def _types_in_words(names: Sequence[str]) -> str:
+    return " or ".join(_WORDS.get(name, name) for name in names if name not in ("null", "NoneType"))
+
+
+def _annotation_in_words(annotation: Any) -> str:
+    if isinstance(annotation, type):
+        return _types_in_words([annotation.__name__])
+    names = [getattr(one, "__name__", "list") for one in get_args(annotation)]
+    is_union = not hasattr(annotation, "__origin__")
+    return _types_in_words(names) if is_union else "a list"

@@ -1,0 +1,188 @@
+"""The top level of a JSON file as undecoded slices, and words for text that is no JSON."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from shortcut_miner.errors import SourceError
+from shortcut_miner.sources.opening.files import Source
+
+MAX_SHOWN = 60
+DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+Raws = Sequence[bytes | msgspec.Raw]
+Top = dict[str, msgspec.Raw] | list[msgspec.Raw]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedJson:
+    """The undecoded top level of a JSON file and notes on what had to be replaced to read it."""
+
+    top: Top
+    notes: tuple[str, ...]
+
+
+def parse_json(source: Source) -> ParsedJson:
+    """Split a file's JSON object or array into undecoded slices; checks the syntax of the whole file.
+
+    Tokens that Python's json module writes but JSON lacks (NaN, Infinity, text with a lone surrogate)
+    are read as null and noted; a field that needs a value then fails with its record's number.
+
+    Raises
+    ------
+    SourceError
+        The text is no JSON object or array, with the byte where it breaks and what that means.
+    """
+    try:
+        return ParsedJson(_split_top(source.content), ())
+    except DECODE_ERRORS as error:
+        repaired, notes = _with_nulls(source)
+        if not notes:
+            raise SourceError(f"{source.path}: {_explain(source.content, error)}") from error
+    try:
+        return ParsedJson(_split_top(repaired), notes)
+    except DECODE_ERRORS as error:
+        raise SourceError(f"{source.path}: {_explain(repaired, error)}") from error
+
+
+def split_array(source: Source, raw: msgspec.Raw, key: str) -> list[msgspec.Raw]:
+    """Split the array under one top-level key into undecoded records."""
+    try:
+        return msgspec.json.decode(raw, type=list[msgspec.Raw])
+    except msgspec.ValidationError as error:
+        raise SourceError(
+            f"{source.path}: got {excerpt(raw)} under {key!r}, expected a list of records. "
+            "Check that this is the right file."
+        ) from error
+
+
+def split_lines(source: Source) -> list[tuple[int, bytes]]:
+    """Return the lines of a JSON Lines file that aren't blank, with their numbers from 1."""
+    lines = enumerate(source.content.split(b"\n"), 1)
+    return [(number, line) for number, line in lines if line.strip()]
+
+
+def check_no_key_twice(source: Source, top: dict[str, msgspec.Raw], key: str) -> None:
+    """Raise SourceError if a list is there twice: decoding keeps only the last one.
+
+    What no kept value explains was lost; only then is the key counted, which takes a pass over the file.
+    """
+    unexplained = len(source.content) - sum(memoryview(value).nbytes for value in top.values())
+    if unexplained > 100 * (len(top) + 1) and source.content.count(f'"{key}"'.encode()) > 1:
+        raise SourceError(
+            f"{source.path}: got the key {key!r} more than once, expected one list. Join the lists into one."
+        )
+
+
+def first_bytes(content: bytes, length: int = 1) -> bytes:
+    """Return the first bytes after leading blanks."""
+    return content[:4096].lstrip()[:length]
+
+
+def fields_of(raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
+    """Return a record's undecoded fields; {} when it is no valid JSON object."""
+    try:
+        return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+    except DECODE_ERRORS:
+        return {}
+
+
+def excerpt(raw: bytes | msgspec.Raw) -> str:
+    """Return the start of an undecoded value, short enough for one line of a message.
+
+    >>> excerpt(b'[1,  2]'), len(excerpt(b"x" * 1000))
+    ('[1, 2]', 63)
+    """
+    text = bytes(raw)
+    shown = b" ".join(text[:MAX_SHOWN].split()).decode("utf-8", "backslashreplace")
+    return shown + ("..." if len(text) > MAX_SHOWN else "")
+
+
+def _split_top(content: bytes) -> Top:
+    if first_bytes(content) == b"[":
+        return msgspec.json.decode(content, type=list[msgspec.Raw])
+    return msgspec.json.decode(content, type=dict[str, msgspec.Raw])
+
+
+_UNUSUAL = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
+# One match runs over everything usual (numbers, texts without \u) up to the next doubtful token or the end.
+# Possessive, and never without a match: no input makes it slow.
+_DOUBTFUL = re.compile(
+    rb"""(?:[^"NI\-]++ | N(?!aN) | I(?!nfinity) | -(?!Infinity)
+        | "(?:[^"\\]++ | \\[^u])*+"            # a text without \u
+        | "(?:[^"\\]++ | \\.?)*+\Z             # a text that never ends
+        )*+
+        (?: (?P<number>-?Infinity | NaN) | (?P<text>"(?:[^"\\]++ | \\.)*+")(?P<colon>\s*+:)? | \Z)""",
+    re.DOTALL | re.VERBOSE,
+)
+
+
+def _with_nulls(source: Source) -> tuple[bytes, tuple[str, ...]]:
+    """Replace values that are no JSON by null; the notes count them."""
+    content = source.content
+    if not _UNUSUAL.search(content):
+        return content, ()
+    pieces, end = [], 0
+    numbers = texts = 0
+    for match in _DOUBTFUL.finditer(content):
+        if match["number"]:
+            numbers += 1
+        elif match["text"] and _is_broken(match["text"]):
+            if match["colon"]:
+                raise SourceError(
+                    f"{source.path}: got the key {excerpt(match['text'])} with half a surrogate pair at byte "
+                    f"{match.start('text'):,}, expected Unicode text. Correct the key."
+                )
+            texts += 1
+        else:
+            continue
+        start = match.start("number" if match["number"] else "text")
+        pieces += [content[end:start], b"null"]
+        end = match.end()
+    counts = {"NaN or infinite numbers": numbers, "texts with a lone surrogate": texts}
+    notes = tuple(f"{what} read as null: {count:,}" for what, count in counts.items() if count)
+    return b"".join([*pieces, content[end:]]), notes
+
+
+def _is_broken(text: bytes) -> bool:
+    try:
+        msgspec.json.decode(text, type=str)
+    except UnicodeDecodeError:
+        return False  # other bytes than UTF-8: named with their record
+    except msgspec.DecodeError:
+        return True
+    return False
+
+
+_BYTE = re.compile(r"\(byte (\d+)\)")
+_RIGHT_FILE = "Check that this is the right file."
+
+
+def _explain(content: bytes, error: Exception) -> str:
+    """Return `got ..., expected .... What to do.` for text that is no JSON object or array."""
+    message = str(error)
+    if not content.strip():
+        return "got nothing but blanks, expected JSON. Download or copy it again."
+    if first_bytes(content) not in (b"{", b"["):
+        return (
+            f"got text that starts with {excerpt(first_bytes(content, 30))!r}, expected JSON. {_RIGHT_FILE}"
+        )
+    if isinstance(error, RecursionError):
+        return f"got JSON nested too deeply, expected flat records. {_RIGHT_FILE}"
+    if isinstance(error, UnicodeDecodeError):
+        return "got a key that is no UTF-8, expected UTF-8 text. Save the file as UTF-8."
+    if "truncated" in message:
+        return (
+            f"got JSON that ends at byte {len(content):,} inside a value, expected its end. "
+            "Download or copy it again: it was probably cut."
+        )
+    found = _BYTE.search(message)
+    is_more = "trailing characters" in message
+    at = (int(found[1]) if found else 0) - is_more  # there the decoder has gone one byte on
+    near = excerpt(content[at : at + 30])
+    if is_more:
+        return f"got more text after the JSON value, at byte {at:,} ({near}), expected one value. Remove it."
+    reason = _BYTE.sub("", message).removeprefix("JSON is malformed: ").strip()
+    return f"got broken JSON at byte {at:,} ({reason}: {near}), expected valid JSON. Correct it."

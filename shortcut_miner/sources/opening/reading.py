@@ -1,0 +1,166 @@
+"""What every reader gives back, and how rows that don't fit are reported or skipped."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+import polars as pl
+
+from shortcut_miner.errors import ConfigError, SourceError, problem_list
+from shortcut_miner.sources.opening.files import FileFacts, Source
+
+OnBadRow = Literal["error", "skip"]
+MAX_SHOWN = 60  # characters of a value
+RECORD = "record"  # name of the working column that numbers a file's records from 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A table read from one file, and what was decided on the way.
+
+    Attributes
+    ----------
+    table : DataFrame
+        Rows in file order.
+    kind : str
+        The format, such as "VQA questions JSON".
+    file : FileFacts
+        Name, size and SHA-256 of the file on disk.
+    dropped : mapping of str to int
+        Reason -> records skipped on request (``on_bad_row="skip"``); empty otherwise.
+    notes : tuple of str
+        What was decided, in words.
+    """
+
+    table: pl.DataFrame
+    kind: str
+    file: FileFacts
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with one record, or with several that exclude each other.
+
+    Attributes
+    ----------
+    records : tuple of int
+        Positions in the file, from 0.
+    field : str
+        Path of the field, such as ``answers[3].answer``.
+    got, expected : str
+        In words.
+    """
+
+    records: tuple[int, ...]
+    field: str
+    got: str
+    expected: str
+
+    @property
+    def reason(self) -> str:
+        """Under which the record is counted: the same text whatever the record and its value."""
+        return re.sub(r"\[\d+\]", "[]", f"{self.field}: expected {self.expected}")
+
+
+def check_on_bad_row(on_bad_row: str) -> None:
+    """Raise ConfigError unless the option has one of its two values."""
+    if on_bad_row not in ("error", "skip"):
+        raise ConfigError(f"on_bad_row: got {on_bad_row!r}, expected 'error' or 'skip'. Choose one of them.")
+
+
+def settle(
+    source: Source | str,
+    what: str,
+    problems: Sequence[Problem],
+    total: int,
+    on_bad_row: OnBadRow,
+    label: Callable[[int], str] = "record {}".format,
+) -> dict[str, int]:
+    """Raise for the problems of a file, all at once, or count the records to skip by reason.
+
+    Parameters
+    ----------
+    source : Source or str
+        The file, or the name of several.
+    what : str
+        What the records are, such as "questions".
+    total : int
+        Records in the file. A file without any good record is an error either way.
+    label : callable
+        Names a record by its position.
+    """
+    check_on_bad_row(on_bad_row)
+    dropped: dict[str, int] = {}
+    seen: set[int] = set()
+    ordered = sorted(problems, key=lambda problem: problem.records[0])
+    for problem in ordered:
+        fresh = set(problem.records) - seen
+        if fresh:
+            dropped[problem.reason] = dropped.get(problem.reason, 0) + len(fresh)
+        seen |= fresh
+    if problems and (on_bad_row == "error" or len(seen) == total):
+        advice = "Fix them" if len(seen) == total else "Fix them, or skip them with --on-bad-row skip"
+        path = source if isinstance(source, str) else source.path
+        title = f"{path}: got {len(seen):,} bad of {total:,} {what}, expected none. {advice}."
+        raise SourceError(problem_list(title, [_in_words(problem, label) for problem in ordered]))
+    return dropped
+
+
+def _in_words(problem: Problem, label: Callable[[int], str]) -> str:
+    shown = [label(record) for record in problem.records[:3]]
+    rest = len(problem.records) - len(shown)
+    named = " and ".join(shown) + (f" and {rest:,} more" if rest else "")
+    return f"{named}, {problem.field}: got {problem.got}, expected {problem.expected}"
+
+
+def bad_records(problems: Iterable[Problem]) -> list[int]:
+    """Return the positions of all records that have a problem, sorted."""
+    return sorted({record for problem in problems for record in problem.records})
+
+
+def without_bad(table: pl.DataFrame, problems: Iterable[Problem]) -> pl.DataFrame:
+    """Drop the rows whose record has a problem, and the working column."""
+    bad = pl.Series(bad_records(problems), dtype=pl.UInt32)
+    kept = table.filter(~pl.col(RECORD).is_in(bad.implode())) if len(bad) else table
+    return kept.drop(RECORD)
+
+
+def find_problems(
+    table: pl.DataFrame, condition: pl.Expr, column: str, expected: str, field: str | None = None
+) -> list[Problem]:
+    """Return a problem for every row where `condition` is true, with what `column` (`field`) holds."""
+    rows = table.lazy().filter(condition).select(RECORD, column).collect()
+    return [
+        Problem((record,), field or column, _shown(value), expected) for record, value in rows.iter_rows()
+    ]
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "null"
+    shown = repr(value)
+    return shown if len(shown) <= MAX_SHOWN else shown[:MAX_SHOWN] + "..."
+
+
+def find_duplicates(table: pl.DataFrame, key: str, field: str | None = None) -> list[Problem]:
+    """Return a problem for every value of `key` (the file's `field`) that several records have."""
+    if table[key].n_unique() == table.height:
+        return []
+    repeated = (
+        table.filter(pl.col(key).is_duplicated())
+        .group_by(key, maintain_order=True)
+        .agg(pl.col(RECORD).unique(maintain_order=True))
+        .filter(pl.col(RECORD).list.len() > 1)
+    )
+    return [
+        Problem(tuple(records), field or key, f"{value!r} {len(records)} times", "an id that occurs once")
+        for value, records in repeated.select(key, RECORD).iter_rows()
+    ]
+
+
+def is_blank(column: str) -> pl.Expr:
+    """Return whether a text is empty or only blanks."""
+    return pl.col(column).str.strip_chars().str.len_bytes() == 0

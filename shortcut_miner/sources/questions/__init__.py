@@ -1,0 +1,1 @@
+"""Questions with their answers, and values of questions."""

@@ -1,0 +1,103 @@
+"""VQA v1/v2 questions joined with their annotations, by question_id and never by position."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import polars as pl
+
+from shortcut_miner.errors import SourceError, examples, problem_list
+from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.reading import OnBadRow, Reading, check_on_bad_row
+from shortcut_miner.sources.questions.vqa_annotations import annotations_from, read_vqa_annotations
+from shortcut_miner.sources.questions.vqa_questions import check_limit, questions_from, read_vqa_questions
+
+__all__ = ["read_vqa", "read_vqa_annotations", "read_vqa_questions"]
+
+COLUMNS = (
+    "question_id",
+    "image_id",
+    "question",
+    "question_type",
+    "answer_type",
+    "answer",
+    "answers",
+    "answer_record_key",
+    "split",
+)
+_NO_ANNOTATION = "question without annotation"
+_OTHER_IMAGE = "annotation for another image than its question's"
+_NO_QUESTION = "annotation without question"
+
+
+def read_vqa(
+    questions_path: str | os.PathLike[str],
+    annotations_path: str | os.PathLike[str],
+    *,
+    on_bad_row: OnBadRow = "error",
+    limit: int | None = None,
+) -> tuple[pl.DataFrame, Reading, Reading]:
+    """Return questions with their answers, in the order of the questions file, and both readings.
+
+    Parameters
+    ----------
+    questions_path, annotations_path : path-like
+        See :func:`read_vqa_questions` and :func:`read_vqa_annotations`; one file may hold both.
+    on_bad_row : {"error", "skip"}
+        Raise for everything that doesn't fit, or leave it out and count it.
+    limit : int, optional
+        Keep the first `limit` questions and ignore the annotations of all others.
+
+    Returns
+    -------
+    table : DataFrame
+        A :class:`shortcut_miner.schemas.Questions`.
+    questions, annotations : Reading
+        Rows that the join loses are added to their dropped counts, each row once.
+
+    Raises
+    ------
+    SourceError
+        As the two readers; or a question without annotation, an annotation without question, an
+        annotation for another image than its question's: all at once, with ids.
+    """
+    check_on_bad_row(on_bad_row)
+    check_limit(limit)
+    with ThreadPoolExecutor(max_workers=1) as background:
+        opening = background.submit(open_source, annotations_path)
+        questions = questions_from(open_source(questions_path), on_bad_row, limit)
+        annotations = annotations_from(opening.result(), on_bad_row)
+    answers = annotations.table.rename({"image_id": "annotated_image_id"})
+    joined = questions.table.join(
+        answers, on="question_id", how="left", validate="1:1", maintain_order="left"
+    )
+    is_missing = pl.col("annotated_image_id").is_null()
+    is_other_image = pl.col("annotated_image_id") != pl.col("image_id")
+    question_losses = {
+        _NO_ANNOTATION: joined.filter(is_missing)["question_id"],
+        _OTHER_IMAGE: joined.filter(is_other_image)["question_id"],
+    }
+    orphans = annotations.table.join(questions.table, on="question_id", how="anti")["question_id"]
+    annotation_losses = {_NO_QUESTION: orphans if limit is None else orphans.clear()}
+    table = joined.filter(~is_missing, ~is_other_image).select(COLUMNS)
+    if on_bad_row == "error" or table.is_empty():
+        _check_losses(f"{questions_path} and {annotations_path}", question_losses | annotation_losses)
+    return table, _with_losses(questions, question_losses), _with_losses(annotations, annotation_losses)
+
+
+def _check_losses(files: str, losses: dict[str, pl.Series]) -> None:
+    lines = [
+        f"{len(ids):,} x {reason}: question_id {examples(ids)}" for reason, ids in losses.items() if len(ids)
+    ]
+    if lines:
+        title = (
+            f"{files}: got question_ids that don't match, expected one annotation for each question, about "
+            "the same image. Check that both files belong to the same split, or leave such rows out with "
+            "--on-bad-row skip."
+        )
+        raise SourceError(problem_list(title, lines))
+
+
+def _with_losses(reading: Reading, losses: dict[str, pl.Series]) -> Reading:
+    counts = {reason: len(ids) for reason, ids in losses.items() if len(ids)}
+    return replace(reading, dropped={**reading.dropped, **counts})
