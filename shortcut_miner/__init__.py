@@ -1,26 +1,32 @@
 """Mine multimodal shortcuts from VQA data and build the datasets that expose them.
 
-Names are loaded when first used (PEP 562), so that importing the package, or asking for a command's help,
+``vqa_ce``, ``rad``, ``fpvg`` and ``swapmix`` are the rooms, each with ``build`` and ``score``. All other
+names are loaded when first used (PEP 562), so that importing the package, or asking for a command's help,
 loads neither Polars nor numba.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from shortcut_miner.errors import ShortcutMinerError as ShortcutMinerError
+from shortcut_miner.rooms import *  # noqa: F403
+from shortcut_miner.rooms import NAMES as _ROOMS
+from shortcut_miner.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from shortcut_miner.diagnostics.vqa_ce.build import build as build_vqa_ce
-    from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+    from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig as VqaCeConfig
+    from shortcut_miner.diagnostics.vqa_ce.config import VqaCeFiles as VqaCeFiles
     from shortcut_miner.diagnostics.vqa_ce.score import score as score_vqa_ce
-    from shortcut_miner.errors import ShortcutMinerError
-    from shortcut_miner.mining.frames.mlxtend import from_mlxtend, to_mlxtend
-    from shortcut_miner.mining.frames.tables import match_rules, mine_rules
-    from shortcut_miner.scoring.accuracy import score_questions
-    from shortcut_miner.sources.answers.predictions import read_predictions
-    from shortcut_miner.sources.questions.vqa import read_vqa
+    from shortcut_miner.mining.frames.mlxtend import from_mlxtend as from_mlxtend
+    from shortcut_miner.mining.frames.mlxtend import to_mlxtend as to_mlxtend
+    from shortcut_miner.mining.frames.tables import match_rules as match_rules
+    from shortcut_miner.mining.frames.tables import mine_rules as mine_rules
+    from shortcut_miner.scoring.accuracy import score_questions as score_questions
+    from shortcut_miner.sources.answers.predictions import read_predictions as read_predictions
+    from shortcut_miner.sources.questions.vqa import read_vqa as read_vqa
 
-_PUBLIC = {
+_LAZY = {
     "mine_rules": ("shortcut_miner.mining.frames.tables", "mine_rules"),
     "match_rules": ("shortcut_miner.mining.frames.tables", "match_rules"),
     "to_mlxtend": ("shortcut_miner.mining.frames.mlxtend", "to_mlxtend"),
@@ -32,7 +38,6 @@ _PUBLIC = {
     "read_vqa": ("shortcut_miner.sources.questions.vqa", "read_vqa"),
     "read_predictions": ("shortcut_miner.sources.answers.predictions", "read_predictions"),
     "score_questions": ("shortcut_miner.scoring.accuracy", "score_questions"),
-    "ShortcutMinerError": ("shortcut_miner.errors", "ShortcutMinerError"),
 }
 
 __all__ = [
@@ -49,13 +54,14 @@ __all__ = [
     "score_vqa_ce",
     "to_mlxtend",
 ]
+__all__ += _ROOMS
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name on first use."""
-    if name not in _PUBLIC:
+    if name not in _LAZY:
         raise AttributeError(f"module 'shortcut_miner' has no attribute {name!r}")
-    module, attribute = _PUBLIC[name]
+    module, attribute = _LAZY[name]
     value = getattr(import_module(module), attribute)
     globals()[name] = value
     return value
@@ -63,4 +69,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """List the public names, loaded or not."""
-    return sorted([*globals(), *_PUBLIC])
+    return sorted(__all__)

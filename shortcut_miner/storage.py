@@ -23,8 +23,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shortcut_miner import __version__
 from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.version import __version__
 
 METADATA_KEY = "shortcut_miner"
 MANIFEST = "manifest.json"
@@ -245,10 +245,12 @@ def _is_running(pid: int) -> bool:
 def _publish(staging: Path, out: Path) -> None:
     """Flush every staged file to disk, then rename them into `out`, the manifest last.
 
-    A manifest gets the list of the files it speaks for; those that it lacks and its predecessor had go.
+    A manifest gets the list of the files it speaks for (all but the run record); those that it lacks and its
+    predecessor had go.
     """
     names = sorted(path.name for path in staging.iterdir())
-    obsolete = _complete_manifest(staging, out, names) if MANIFEST in names else []
+    spoken_for = [name for name in names if name != RUN_RECORD]
+    obsolete = _complete_manifest(staging, out, spoken_for) if MANIFEST in names else []
     names.sort(key=lambda name: name == MANIFEST)
     for name in names:
         with (staging / name).open("rb") as handle:

@@ -5,7 +5,9 @@ import dataclasses
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+
+OnStage = Callable[[str], None]
 
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
@@ -31,9 +33,7 @@ class StageCost:
 
 
 @contextlib.contextmanager
-def timed(
-    costs: list[StageCost], stage: str, on_stage: Callable[[str], None] | None = None
-) -> Iterator[None]:
+def timed(costs: list[StageCost], stage: str, on_stage: OnStage | None = None) -> Iterator[None]:
     """Append the cost of the ``with`` body to `costs`; tell `on_stage` the name before it starts."""
     if on_stage is not None:
         on_stage(stage)
@@ -41,3 +41,15 @@ def timed(
     yield
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_UNIT
     costs.append(StageCost(stage, time.perf_counter() - wall, time.process_time() - cpu, peak))
+
+
+def cost_text(costs: Sequence[StageCost], wall_seconds: float | None = None) -> str:
+    """Return how long a run took (without a number: the sum of its stages), by stage, and its peak memory.
+
+    >>> cost_text([StageCost("read", 1.0, 1.2, 5_000_000), StageCost("write", 0.5, 0.5, 7_000_000)])
+    '1.5 s (read 1.0, write 0.5), peak memory 7 MB'
+    """
+    total = sum(cost.wall_seconds for cost in costs) if wall_seconds is None else wall_seconds
+    stages = ", ".join(f"{cost.stage} {cost.wall_seconds:.1f}" for cost in costs)
+    peak = max((cost.peak_bytes for cost in costs), default=0)
+    return f"{total:.1f} s ({stages}), peak memory {peak / 1e6:,.0f} MB"

@@ -5,7 +5,7 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shortcut_miner.cli.options import Shown
@@ -13,9 +13,8 @@ from shortcut_miner.cli.options import Shown
 if TYPE_CHECKING:
     import polars as pl
 
-    from shortcut_miner.timing import StageCost
+    from shortcut_miner.timing import OnStage
 
-Stage = Callable[[str], None]
 _UNBOUNDED = 100_000
 
 
@@ -104,15 +103,8 @@ def cell_text(value: object) -> str:
     return " ".join(str(value).split())
 
 
-def cost_text(costs: "Sequence[StageCost]", wall_seconds: float) -> str:
-    """Return how long a run took, by stage, and its peak memory."""
-    stages = ", ".join(f"{cost.stage} {cost.wall_seconds:.1f}" for cost in costs)
-    peak = max((cost.peak_bytes for cost in costs), default=0)
-    return f"{wall_seconds:.1f} s ({stages}), peak memory {peak / 1e6:,.0f} MB"
-
-
 @contextlib.contextmanager
-def progress(shown: Shown) -> Iterator[Stage | None]:
+def progress(shown: Shown) -> "Iterator[OnStage | None]":
     """Give a function that shows the stage at work, if stderr is a terminal; None otherwise."""
     if shown.quiet or not sys.stderr.isatty():
         yield None

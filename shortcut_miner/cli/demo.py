@@ -29,8 +29,7 @@ from shortcut_miner.cli.options import (
     Threads,
     check_out,
 )
-from shortcut_miner.cli.vqa_ce import build_document, build_fields
-from shortcut_miner.cli.vqa_ce_score import print_accuracy
+from shortcut_miner.cli.vqa_ce import print_accuracy
 
 if TYPE_CHECKING:
     from shortcut_miner.demo.run import DemoReport
@@ -80,7 +79,7 @@ def _show(report: "DemoReport", shown: Shown, most: int, out: Path | None, wall_
     if shown.format == "json":
         print_json(_document(report, out, wall_seconds))
         return
-    fields = build_fields(report.vqa_ce, wall_seconds)
+    fields = report.vqa_ce.in_words(wall_seconds)
     fields["written"] = (
         "nothing (dry run)"
         if out is None
@@ -94,8 +93,8 @@ def _show(report: "DemoReport", shown: Shown, most: int, out: Path | None, wall_
     print_accuracy(report.scores.scores)
     print_title("The other rooms' first numbers, in percent")
     print_frame(report.headlines)
-    if isinstance(report.rad, str):
-        warn(f"the room rad was left out: {report.rad}")
+    for name, why in report.left_out.items():
+        warn(f"the room {name} was left out: {why}")
     if out is not None:
         note(shown, f"\nnext: shortcut-miner rules {out}/vqa-ce --contains sport")
 
@@ -107,8 +106,8 @@ def _document(report: "DemoReport", out: Path | None, wall_seconds: float) -> di
         "out": out,
         "planted": report.planted.to_dicts(),
         "all_found": report.all_found,
-        "vqa_ce": build_document(report.vqa_ce, wall_seconds),
+        "vqa_ce": report.vqa_ce.as_dict(wall_seconds),
         "scores": as_dict(report.scores.scores),
         "headlines": report.headlines.to_dicts(),
-        "rad_left_out": report.rad if isinstance(report.rad, str) else None,
+        "left_out": report.left_out,
     }

@@ -1,65 +1,42 @@
 """``fpvg build`` and ``fpvg score``."""
 
-import dataclasses
-import time
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shortcut_miner.cli.console import (
-    cost_text,
-    note,
-    print_fields,
-    print_frame,
-    print_json,
-    print_table,
-    print_title,
-    progress,
-    warn,
-)
+from shortcut_miner.cli.command import ENTER, Command
+from shortcut_miner.cli.console import print_frame, print_table, print_title
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
-    DONE,
-    INCOMPLETE,
     INPUTS,
     METHOD,
+    BuildOut,
     ConfigFile,
     DryRun,
     FirstRows,
     MostShown,
+    NamedFiles,
+    OptionalNamedFiles,
     Out,
     Shown,
-    check_out,
     named_files,
 )
+from shortcut_miner.cli.room import run_build, run_score
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles, ScoreConfig
-from shortcut_miner.errors import ConfigError, examples
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from shortcut_miner.diagnostics.fpvg.answers import ModelRun
-    from shortcut_miner.diagnostics.fpvg.build import BuildReport
+    from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
     from shortcut_miner.diagnostics.fpvg.score import ScoreReport
+    from shortcut_miner.timing import OnStage
 
 Files = Annotated[FpvgFiles, Parameter(name="*", group=INPUTS)]
 Method = Annotated[FpvgConfig, Parameter(name="*", group=METHOD)]
 ScoreMethod = Annotated[ScoreConfig, Parameter(name="*", group=METHOD)]
-Named = Annotated[list[str], Parameter(group=INPUTS, consume_multiple=True, negative=())]
-OptionallyNamed = Annotated[list[str] | None, Parameter(group=INPUTS, consume_multiple=True, negative=())]
 
-_DEFAULT_METHOD = FpvgConfig()
-_DEFAULT_SCORE = ScoreConfig()
-_EXCLUSIONS = {
-    "no_annotation": "without annotation",
-    "image_not_in_scene_graphs": "about images without scene graph",
-    "object_missing_in_the_graph": "with objects that the graph lacks",
-    "no_detections": "about images without detections",
-    "no_relevant_region": "without a relevant region",
-    "no_irrelevant_region": "without an irrelevant region",
-}
+_DEFAULT_METHOD, _DEFAULT_SCORE = FpvgConfig(), ScoreConfig()
 _SHOWN_METRICS = (
     "fpvg_plus", "good_correct", "good_wrong", "bad_correct", "bad_wrong", "accuracy_all",
     "accuracy_relevant", "accuracy_irrelevant", "correct_to_incorrect_plus", "correct_to_incorrect_minus",
@@ -73,83 +50,18 @@ def build(
     rows: FirstRows = None,
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
-    out: Out = None,
+    out: BuildOut = None,
     dry_run: DryRun = False,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
-    """Build an FPVG folder.
+    """Build an FPVG folder."""
 
-    Parameters
-    ----------
-    rows : int, optional
-        Use the first questions only, to try things out.
-    config : Path, optional
-        TOML file with options of this group, such as relevant = "final". Options given here win over it.
-    out : Path, optional
-        Folder to write. Needed, except with --dry-run.
-    dry_run : bool
-        Do all the work, but write nothing.
-    """
-    if out is None and not dry_run:
-        raise ConfigError("--out: got none, expected a folder. Give --out, or --dry-run to write nothing.")
-    if out is not None:
-        check_out(out)
-    from shortcut_miner.diagnostics.fpvg.build import build as build_folder
+    def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
+        from shortcut_miner.diagnostics.fpvg.build import build as build_folder
 
-    started = time.perf_counter()
-    with progress(shown) as on_stage:
-        report = build_folder(files, method, None if dry_run else out, limit=rows, on_stage=on_stage)
-    show_build(report, shown, time.perf_counter() - started)
-    return DONE if report.is_complete else INCOMPLETE
+        return build_folder(files, method, target, limit=rows, on_stage=on_stage)
 
-
-def show_build(report: "BuildReport", shown: Shown, wall_seconds: float) -> None:
-    """Print what a build did."""
-    for text in report.notes:
-        note(shown, f"note: {text}")
-    for text in report.warnings:
-        warn(text)
-    if shown.format == "json":
-        print_json(build_document(report, wall_seconds))
-    else:
-        print_fields(build_fields(report, wall_seconds))
-
-
-def build_document(report: "BuildReport", wall_seconds: float) -> dict[str, Any]:
-    """Return what a build did as one JSON object."""
-    return {
-        "out": report.out,
-        "counts": report.counts,
-        "figures": report.figures,
-        "dropped": report.dropped,
-        "notes": report.notes,
-        "warnings": report.warnings,
-        "is_complete": report.is_complete,
-        "wall_seconds": wall_seconds,
-        "stages": [dataclasses.asdict(cost) for cost in report.costs],
-    }
-
-
-def build_fields(report: "BuildReport", wall_seconds: float) -> dict[str, str]:
-    """Return what a build did in words."""
-    n = {name: f"{count:,}" for name, count in report.counts.items()}
-    left_out = [f"{n[name]} {text}" for name, text in _EXCLUSIONS.items() if report.counts[name]]
-    skipped = [f"{count:,} {reason}" for reason, count in report.dropped.items()]
-    means = {name: "-" if value is None else f"{value:.1f}" for name, value in report.figures.items()}
-    regions = ", ".join(
-        f"{means[f'mean_regions_{kind}']} {text}"
-        for kind, text in (("all", "in all"), ("relevant", "relevant"), ("irrelevant", "irrelevant"))
-    )
-    return {
-        "questions": f"{n['questions']} about {n['images']} images",
-        "detections": f"{n['regions']} regions in {n['images_with_detections']} of these images",
-        **({"skipped": "; ".join(skipped)} if skipped else {}),
-        "evaluable": f"{n['evaluable']} questions about {n['evaluable_images']} images",
-        "not": "; ".join(left_out) if left_out else "none",
-        "regions": f"{regions} per evaluable question",
-        "written": "nothing (dry run)" if report.out is None else str(report.out),
-        "took": cost_text(report.costs, wall_seconds),
-    }
+    return run_build(work, out=out, dry_run=dry_run, shown=shown)
 
 
 def score(
@@ -157,10 +69,10 @@ def score(
     /,
     *,
     all_: Annotated[list[str], Parameter(name="--all", group=INPUTS, consume_multiple=True, negative=())],
-    relevant: Named,
-    irrelevant: Named,
-    ids: OptionallyNamed = None,
-    importance: OptionallyNamed = None,
+    relevant: NamedFiles,
+    irrelevant: NamedFiles,
+    ids: OptionalNamedFiles = None,
+    importance: OptionalNamedFiles = None,
     method: ScoreMethod = _DEFAULT_SCORE,
     config: ConfigFile = None,
     out: Out = None,
@@ -186,63 +98,37 @@ def score(
         NAME=FILE: lists of questions to evaluate instead of all evaluable ones; of two lists also the drop.
     importance : list of str, optional
         NAME=FILE: question_id, region_index and importance of a model's regions.
-    config : Path, optional
-        TOML file with options of this group, such as resamples = 100. Options given here win over it.
     out : Path, optional
         Folder to write all scores (Parquet, JSON, Markdown, LaTeX) and each question's category.
-    dry_run : bool
-        Write nothing, even with --out.
     most : int
         Most types of question to print.
     """
-    runs = _runs(all_, relevant, irrelevant)
-    if out is not None:
-        if out.resolve() == folder.resolve():
-            raise ConfigError(
-                f"--out {out}: got the build's own folder, expected another. Choose another name."
-            )
-        check_out(out)
-    from shortcut_miner.diagnostics.fpvg.score import score as score_folder
+    given = {"--all": all_, "--relevant": relevant, "--irrelevant": irrelevant}
+    files = [named_files(values, option) for option, values in given.items()]
 
-    with progress(shown) as on_stage:
-        report = score_folder(
+    def work(target: Path | None, on_stage: "OnStage | None") -> "ScoreReport":
+        from shortcut_miner.diagnostics.fpvg.answers import runs_of
+        from shortcut_miner.diagnostics.fpvg.score import score as score_folder
+
+        return score_folder(
             folder,
-            runs,
+            runs_of(*files),
             method,
-            None if dry_run else out,
+            target,
             id_lists=named_files(ids or (), "--ids"),
             importance=named_files(importance or (), "--importance"),
             on_stage=on_stage,
         )
-    for text in report.notes:
-        note(shown, f"note: {text}")
-    if shown.format == "json":
-        print_json(score_document(report))
-    else:
-        print_scores(report, most)
-    return DONE
 
-
-def _runs(all_: Sequence[str], relevant: Sequence[str], irrelevant: Sequence[str]) -> "list[ModelRun]":
-    from shortcut_miner.diagnostics.fpvg.answers import ModelRun
-
-    given = {"--all": all_, "--relevant": relevant, "--irrelevant": irrelevant}
-    files: dict[str, Mapping[str, Path]] = {name: named_files(values, name) for name, values in given.items()}
-    names = list(files["--all"])
-    for option, named in files.items():
-        if set(named) != set(names):
-            raise ConfigError(
-                f"{option}: got the names {examples(named)}, expected {examples(names)}, as in --all. "
-                "Give three files of each model."
-            )
-    runs = []
-    for name in names:
-        model, _, seed = name.partition("@")
-        all_file, relevant_file, irrelevant_file = (named[name] for named in files.values())
-        runs.append(
-            ModelRun(model=model, seed=seed, all=all_file, relevant=relevant_file, irrelevant=irrelevant_file)
-        )
-    return runs
+    return run_score(
+        work,
+        folder=folder,
+        out=out,
+        dry_run=dry_run,
+        shown=shown,
+        document=score_document,
+        show=lambda report: print_scores(report, most),
+    )
 
 
 def score_document(report: "ScoreReport") -> dict[str, Any]:
@@ -287,3 +173,27 @@ def print_metrics(scores: "pl.DataFrame", most: int | None = None) -> None:
     models = list(dict.fromkeys(model for found in cells.values() for model in found))
     rows = [(*place, *(found.get(model, "") for model in models)) for place, found in cells.items()][:most]
     print_table(("metric", "group", "subgroup", "n", *models), rows, right=("n", *models))
+
+
+HELP = "Faithful and plausible visual grounding of VQA models (Reich et al., EMNLP Findings 2023)."
+COMMANDS = (
+    Command(
+        ("fpvg", "build"),
+        build,
+        "Find the regions of each image that a question is about, and those that it is not about.",
+        f"{ENTER}\nshortcut-miner fpvg build \\\n"
+        "    --questions world/val_balanced_questions.json \\\n"
+        "    --scene-graphs world/val_sceneGraphs.json \\\n"
+        "    --detections world/val_objects.jsonl \\\n"
+        "    --out my-fpvg",
+    ),
+    Command(
+        ("fpvg", "score"),
+        score,
+        "Score whether models' answers rest on the relevant regions, from three runs of each.",
+        f"{ENTER}\nshortcut-miner fpvg score fpvg \\\n"
+        "    --all grounded=world/grounded_model_all_regions.json \\\n"
+        "    --relevant grounded=world/grounded_model_relevant_regions.json \\\n"
+        "    --irrelevant grounded=world/grounded_model_irrelevant_regions.json",
+    ),
+)

@@ -42,14 +42,48 @@ class Shown:
 
 DEFAULT_SHOWN = Shown()
 
-# Options that several commands have; each command's docstring says what they mean there.
+# Options that several commands have; one without help here means what the command's docstring says.
 _POSITIVE, _NOT_NEGATIVE = Number(gte=1), Number(gte=0)
-FirstRows = Annotated[int | None, Parameter(name="--limit", group=INPUTS, validator=_POSITIVE)]
+FirstRows = Annotated[
+    int | None,
+    Parameter(
+        name="--limit",
+        group=INPUTS,
+        validator=_POSITIVE,
+        help="Use the first questions (of both splits) or rows only, to try things out.",
+    ),
+]
 MostShown = Annotated[int, Parameter(name="--limit", group=OUTPUT, validator=_NOT_NEGATIVE)]
-ConfigFile = Annotated[Path | None, Parameter(group=METHOD)]
-Threads = Annotated[int | None, Parameter(group=METHOD, validator=_POSITIVE)]
+ConfigFile = Annotated[
+    Path | None,
+    Parameter(
+        group=METHOD,
+        help="TOML file with options of this group, such as seed = 1. Options given here win over it.",
+    ),
+]
+Threads = Annotated[
+    int | None,
+    Parameter(
+        group=METHOD,
+        validator=_POSITIVE,
+        help="Default: all processors. The result is the same for any number.",
+    ),
+]
 Out = Annotated[Path | None, Parameter(group=OUTPUT)]
-DryRun = Annotated[bool, Parameter(group=OUTPUT, negative=(), show_default=False)]
+BuildOut = Annotated[
+    Path | None, Parameter(name="--out", group=OUTPUT, help="Folder to write. Needed, except with --dry-run.")
+]
+DryRun = Annotated[
+    bool,
+    Parameter(
+        group=OUTPUT,
+        negative=(),
+        show_default=False,
+        help="Do all the work, but write nothing, even with --out.",
+    ),
+]
+NamedFiles = Annotated[list[str], Parameter(group=INPUTS, consume_multiple=True, negative=())]
+OptionalNamedFiles = Annotated[list[str] | None, Parameter(group=INPUTS, consume_multiple=True, negative=())]
 
 
 def numbers_list(hint: Any, tokens: Sequence[Token]) -> list[Any]:
@@ -72,16 +106,27 @@ def named_files(values: Sequence[str], option: str) -> dict[str, Path]:
     >>> named_files(["a=x.json"], "--predictions")
     {'a': PosixPath('x.json')}
     """
-    files: dict[str, Path] = {}
+    files = file_lists(values, option)
+    for name, paths in files.items():
+        if len(paths) > 1:
+            raise ConfigError(
+                f"{option}: got the name {name!r} twice, expected one file a name. Rename one of them."
+            )
+    return {name: paths[0] for name, paths in files.items()}
+
+
+def file_lists(values: Sequence[str], option: str) -> dict[str, list[Path]]:
+    """Return NAME=FILE pairs by name; a name may have several files.
+
+    >>> file_lists(["a=x.json", "a=y.json"], "--original")
+    {'a': [PosixPath('x.json'), PosixPath('y.json')]}
+    """
+    files: dict[str, list[Path]] = {}
     for value in values:
         name, separator, path = value.partition("=")
         if not (separator and name and path):
             raise ConfigError(f"{option}: got {value!r}, expected NAME=FILE. Name the model before the file.")
-        if name in files:
-            raise ConfigError(
-                f"{option}: got the name {name!r} twice, expected one file a name. Rename one of them."
-            )
-        files[name] = Path(path)
+        files.setdefault(name, []).append(Path(path))
     return files
 
 

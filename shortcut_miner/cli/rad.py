@@ -1,48 +1,38 @@
 """``rad build`` and ``rad score``."""
 
-import dataclasses
-import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shortcut_miner.cli.console import (
-    cost_text,
-    note,
-    print_fields,
-    print_json,
-    print_table,
-    print_title,
-    progress,
-)
+from shortcut_miner.cli.command import ENTER, Command
+from shortcut_miner.cli.console import print_table, print_title
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
-    DONE,
-    INCOMPLETE,
     INPUTS,
     METHOD,
+    BuildOut,
     ConfigFile,
     DryRun,
     FirstRows,
     MostShown,
+    NamedFiles,
     Out,
     Shown,
-    check_out,
+    file_lists,
 )
+from shortcut_miner.cli.room import run_build, run_score
 from shortcut_miner.diagnostics.rad.config import PairFiles, RadConfig, RadFiles, ScoreConfig
-from shortcut_miner.errors import ConfigError
 
 if TYPE_CHECKING:
-    from shortcut_miner.diagnostics.rad.build import BuildReport
+    from shortcut_miner.diagnostics.rad.outputs import BuildReport
     from shortcut_miner.diagnostics.rad.score import ScoreReport
+    from shortcut_miner.timing import OnStage
 
 Files = Annotated[RadFiles, Parameter(name="*", group=INPUTS)]
 Method = Annotated[RadConfig, Parameter(name="*", group=METHOD)]
 Pairs = Annotated[PairFiles, Parameter(name="*", group=INPUTS)]
 ScoreMethod = Annotated[ScoreConfig, Parameter(name="*", group=METHOD)]
-Answers = Annotated[list[str], Parameter(group=INPUTS, consume_multiple=True, negative=())]
 
 _DEFAULT_METHOD, _DEFAULT_SCORE, _NO_PAIRS = RadConfig(), ScoreConfig(), PairFiles()
 _HEADINGS = {
@@ -59,78 +49,26 @@ def build(
     rows: FirstRows = None,
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
-    out: Out = None,
+    out: BuildOut = None,
     dry_run: DryRun = False,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
-    """Build a RAD folder.
+    """Build a RAD folder."""
 
-    Parameters
-    ----------
-    rows : int, optional
-        Use the first questions only, to try things out.
-    config : Path, optional
-        TOML file with options of this group, such as mode = "literal". Options given here win over it.
-    out : Path, optional
-        Folder to write. Needed, except with --dry-run.
-    dry_run : bool
-        Do all the work, but write nothing.
-    """
-    if out is None and not dry_run:
-        raise ConfigError("--out: got none, expected a folder. Give --out, or --dry-run to write nothing.")
-    if out is not None:
-        check_out(out)
-    from shortcut_miner.diagnostics.rad.build import build as build_folder
+    def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
+        from shortcut_miner.diagnostics.rad.build import build as build_folder
 
-    started = time.perf_counter()
-    with progress(shown) as on_stage:
-        report = build_folder(files, method, None if dry_run else out, limit=rows, on_stage=on_stage)
-    for text in report.notes:
-        note(shown, f"note: {text}")
-    wall_seconds = time.perf_counter() - started
-    if shown.format == "json":
-        print_json(build_document(report, wall_seconds))
-    else:
-        print_fields(build_fields(report, wall_seconds))
-    return DONE if report.is_complete else INCOMPLETE
+        return build_folder(files, method, target, limit=rows, on_stage=on_stage)
 
-
-def build_document(report: "BuildReport", wall_seconds: float) -> dict[str, Any]:
-    """Return what a build did as one JSON object."""
-    return {
-        "out": report.out,
-        "counts": report.counts,
-        "dropped": report.dropped,
-        "figures": report.figures,
-        "notes": report.notes,
-        "is_complete": report.is_complete,
-        "wall_seconds": wall_seconds,
-        "stages": [dataclasses.asdict(cost) for cost in report.costs],
-    }
-
-
-def build_fields(report: "BuildReport", wall_seconds: float) -> dict[str, str]:
-    """Return what a build did in words: what was read and made, what gave nothing and why."""
-    counts = report.counts
-    fields = {"questions": f"{counts['questions']:,} about {counts['images']:,} images"}
-    for name, figures in report.figures["by_type"].items():
-        shares = f"{figures['yes']:,} yes, {figures['no']:,} no"
-        fields[name] = f"{figures['augmentations']:,} of {figures['openings']:,} that open so ({shares})"
-    reasons = sorted(report.dropped.items(), key=lambda one: -one[1])
-    fields["no augmentation"] = "; ".join(f"{count:,} {reason}" for reason, count in reasons) or "none"
-    model = report.figures["spacy_model"]
-    fields["nouns found by"] = f"{model['name']} {model['version']}" if model else "nothing to tag"
-    fields["written"] = "nothing (dry run)" if report.out is None else str(report.out)
-    fields["took"] = cost_text(report.costs, wall_seconds)
-    return fields
+    return run_build(work, out=out, dry_run=dry_run, shown=shown)
 
 
 def score(
     folder: Annotated[Path | None, Parameter(group=INPUTS)] = None,
     /,
     *,
-    original: Answers,
-    augmented: Answers,
+    original: NamedFiles,
+    augmented: NamedFiles,
     files: Pairs = _NO_PAIRS,
     method: ScoreMethod = _DEFAULT_SCORE,
     config: ConfigFile = None,
@@ -149,59 +87,28 @@ def score(
         NAME=FILE for each model: its answers to the original questions.
     augmented : list of str
         NAME=FILE for each model: its answers to the augmented questions; a name may come several times.
-    config : Path, optional
-        TOML file with options of this group, such as resamples = 100. Options given here win over it.
     out : Path, optional
         Folder to write all scores (Parquet, JSON, Markdown, LaTeX) and counts (Parquet).
-    dry_run : bool
-        Write nothing, even with --out.
     most : int
         Most types of augmentation to print, beside the overall scores.
     """
-    source = _source(folder, files)
-    models = _files_of(original, "--original"), _files_of(augmented, "--augmented")
-    if out is not None:
-        if folder is not None and out.resolve() == folder.resolve():
-            raise ConfigError(
-                f"--out {out}: got the build's own folder, expected another. Choose another name."
-            )
-        check_out(out)
-    from shortcut_miner.diagnostics.rad.score import score as score_files
+    models = file_lists(original, "--original"), file_lists(augmented, "--augmented")
 
-    with progress(shown) as on_stage:
-        if on_stage is not None:
-            on_stage("score")
-        report = score_files(source, *models, method, None if dry_run else out)
-    for text in report.notes:
-        note(shown, f"note: {text}")
-    if shown.format == "json":
-        print_json(score_document(report))
-    else:
-        print_scores(report, most)
-    return DONE
+    def work(target: Path | None, on_stage: "OnStage | None") -> "ScoreReport":
+        from shortcut_miner.diagnostics.rad.score import score as score_files
+        from shortcut_miner.diagnostics.rad.score import source_of
 
+        return score_files(source_of(folder, files), *models, method, target)
 
-def _source(folder: Path | None, files: PairFiles) -> Path | PairFiles:
-    given = ", ".join(f"--{name.replace('_', '-')}" for name in files.given)
-    if folder is not None and given:
-        raise ConfigError(f"rad score: got a folder and {given}, expected one of them. Leave the other out.")
-    if folder is None and not given:
-        raise ConfigError(
-            "rad score: got neither a folder nor --pairs, expected what rad build wrote, or --pairs with the "
-            "questions of both sides. Give one of them."
-        )
-    return files if folder is None else folder
-
-
-def _files_of(values: Sequence[str], option: str) -> dict[str, list[Path]]:
-    """Return NAME=FILE pairs by name; a name may have several files."""
-    files: dict[str, list[Path]] = {}
-    for value in values:
-        name, separator, path = value.partition("=")
-        if not (separator and name and path):
-            raise ConfigError(f"{option}: got {value!r}, expected NAME=FILE. Name the model before the file.")
-        files.setdefault(name, []).append(Path(path))
-    return files
+    return run_score(
+        work,
+        folder=folder,
+        out=out,
+        dry_run=dry_run,
+        shown=shown,
+        document=score_document,
+        show=lambda report: print_scores(report, most),
+    )
 
 
 def score_document(report: "ScoreReport") -> dict[str, Any]:
@@ -228,3 +135,25 @@ def _cell(row: dict[str, Any]) -> str:
         return "none right to start from"
     interval = "" if row["low"] is None else f" [{row['low']:.1f}, {row['high']:.1f}]"
     return f"{row['value']:.2f}{interval} of {row['n']:,}"
+
+
+HELP = "Yes/no augmentations of any VQA questions, and the RAD score (Rosenberg et al., ACL 2021)."
+COMMANDS = (
+    Command(
+        ("rad", "build"),
+        build,
+        "Make yes/no questions from colour, how-many and what-kind questions.",
+        f"{ENTER}\nshortcut-miner rad build \\\n"
+        "    --questions world/v2_OpenEnded_mscoco_val2014_questions.json \\\n"
+        "    --annotations world/v2_mscoco_val2014_annotations.json \\\n"
+        "    --out my-rad",
+    ),
+    Command(
+        ("rad", "score"),
+        score,
+        "Score how many right answers stay right on an augmentation, for a build or any pairs of questions.",
+        f"{ENTER}\nshortcut-miner rad score rad \\\n"
+        "    --original leaning=world/shortcut_model_results.json \\\n"
+        "    --augmented leaning=rad-answers/shortcut_model_results.json",
+    ),
+)

@@ -1,47 +1,36 @@
 """``swapmix build`` and ``swapmix score``."""
 
-import dataclasses
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shortcut_miner.cli.console import (
-    cost_text,
-    note,
-    print_fields,
-    print_frame,
-    print_json,
-    print_table,
-    print_title,
-    progress,
-    warn,
-)
+from shortcut_miner.cli.command import ENTER, Command
+from shortcut_miner.cli.console import print_frame, print_table, print_title
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
-    DONE,
-    INCOMPLETE,
     INPUTS,
     METHOD,
+    BuildOut,
     ConfigFile,
     DryRun,
     FirstRows,
     MostShown,
+    OptionalNamedFiles,
     Out,
     Shown,
     Threads,
-    check_out,
     named_files,
 )
+from shortcut_miner.cli.room import run_build, run_score
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
-from shortcut_miner.errors import ConfigError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from shortcut_miner.diagnostics.swapmix.build import BuildReport
+    from shortcut_miner.diagnostics.swapmix.outputs import BuildReport
     from shortcut_miner.diagnostics.swapmix.score import ScoreReport
+    from shortcut_miner.timing import OnStage
 
 Files = Annotated[SwapMixFiles, Parameter(name="*", group=INPUTS)]
 Method = Annotated[SwapMixConfig, Parameter(name="*", group=METHOD)]
@@ -59,94 +48,25 @@ def build(
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     threads: Threads = None,
-    out: Out = None,
+    out: BuildOut = None,
     dry_run: DryRun = False,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
-    """Build a SwapMix plan.
+    """Build a SwapMix plan."""
 
-    Parameters
-    ----------
-    rows : int, optional
-        Use the first questions only, to try things out.
-    config : Path, optional
-        TOML file with options of this group, such as k = 5. Options given here win over it.
-    threads : int, optional
-        Default: all processors. The result is the same for any number.
-    out : Path, optional
-        Folder to write. Needed, except with --dry-run.
-    dry_run : bool
-        Draw the plan, but write nothing.
-    """
-    if out is None and not dry_run:
-        raise ConfigError("--out: got none, expected a folder. Give --out, or --dry-run to write nothing.")
-    if out is not None:
-        check_out(out)
-    from shortcut_miner.diagnostics.swapmix.build import build as build_folder
+    def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
+        from shortcut_miner.diagnostics.swapmix.build import build as build_folder
 
-    started = time.perf_counter()
-    with progress(shown) as on_stage:
-        report = build_folder(
-            files, method, None if dry_run else out, limit=rows, threads=threads, on_stage=on_stage
-        )
-    wall_seconds = time.perf_counter() - started
-    for text in report.notes:
-        note(shown, f"note: {text}")
-    for text in report.warnings:
-        warn(text)
-    if shown.format == "json":
-        print_json(build_document(report, wall_seconds))
-    else:
-        print_fields(build_fields(report, wall_seconds))
-    return DONE if report.is_complete else INCOMPLETE
+        return build_folder(files, method, target, limit=rows, threads=threads, on_stage=on_stage)
 
-
-def build_document(report: "BuildReport", wall_seconds: float) -> dict[str, Any]:
-    """Return what a build did as one JSON object."""
-    return {
-        "out": report.out,
-        "counts": report.counts,
-        "dropped": report.dropped,
-        "notes": report.notes,
-        "warnings": report.warnings,
-        "is_complete": report.is_complete,
-        "wall_seconds": wall_seconds,
-        "stages": [dataclasses.asdict(cost) for cost in report.costs],
-    }
-
-
-def build_fields(report: "BuildReport", wall_seconds: float) -> dict[str, str]:
-    """Return what a build did in words: what was read, drawn and written, what is missing and why."""
-    n = {name: f"{count:,}" for name, count in report.counts.items()}
-    left_out = [f"{count:,} {reason}" for reason, count in report.dropped.items()]
-    missing = [
-        f"{n[name]} {name.replace('_', ' ')}"
-        for name in report.counts
-        if "without" in name or "with_" in name or "left_out" in name
-        if report.counts[name]
-    ]
-    return {
-        "questions": f"{n['questions_in_plan']} of {n['questions']} about {n['images']} images",
-        "left out": "; ".join(left_out) if left_out else "nothing",
-        "objects": f"{n['objects']} of {n['classes']} classes; {n['donors']} donors",
-        "context": f"{n.get('context_objects', '0')} objects in all questions together",
-        "swaps": f"{n.get('class_swaps', '0')} by class ({n.get('class_swaps_to_random_classes', '0')} "
-        "to random "
-        f"classes), {n.get('attribute_swaps', '0')} by attribute",
-        "missing": "; ".join(missing) if missing else "nothing",
-        "rows": n.get("rows", "0"),
-        "written": "nothing (dry run)" if report.out is None else str(report.out),
-        "took": cost_text(report.costs, wall_seconds),
-    }
+    return run_build(work, out=out, dry_run=dry_run, shown=shown)
 
 
 def score(
     folder: Annotated[Path | None, Parameter(group=INPUTS)] = None,
     /,
     *,
-    predictions: Annotated[
-        list[str] | None, Parameter(group=INPUTS, consume_multiple=True, negative=())
-    ] = None,
+    predictions: OptionalNamedFiles = None,
     class_results: Results = None,
     attribute_results: Results = None,
     method: Scoring = _DEFAULT_SCORING,
@@ -168,55 +88,26 @@ def score(
         Result JSON of the released evaluation script's class (object) run, in place of a folder.
     attribute_results : Path, optional
         Result JSON of its attribute run.
-    config : Path, optional
-        TOML file with options of this group, such as k = 5. Options given here win over it.
     out : Path, optional
         Folder to write the scores (Parquet, JSON, Markdown, LaTeX) and the flips per class (Parquet).
-    dry_run : bool
-        Write nothing, even with --out.
     most : int
         Most classes to print of each model.
     """
-    _check_inputs(folder, predictions, class_results, attribute_results)
-    if out is not None:
-        if folder is not None and out.resolve() == folder.resolve():
-            raise ConfigError(
-                f"--out {out}: got the build's own folder, expected another. Choose another name."
-            )
-        check_out(out)
-    files = named_files(predictions or [], "--predictions")
-    from shortcut_miner.diagnostics.swapmix.score import score as score_folder
-    from shortcut_miner.diagnostics.swapmix.score import score_results
+    files = named_files(predictions or (), "--predictions")
 
-    with progress(shown) as on_stage:
-        if on_stage is not None:
-            on_stage("score")
-        target = None if dry_run else out
-        if folder is not None:
-            report = score_folder(folder, files, method, target)
-        elif class_results is not None and attribute_results is not None:
-            report = score_results(class_results, attribute_results, method, target)
-    for text in report.notes:
-        note(shown, f"note: {text}")
-    if shown.format == "json":
-        print_json(score_document(report, most))
-    else:
-        print_scores(report, most)
-    return DONE
+    def work(target: Path | None, on_stage: "OnStage | None") -> "ScoreReport":
+        from shortcut_miner.diagnostics.swapmix.score import score_any
 
+        return score_any(folder, files, class_results, attribute_results, method, target)
 
-def _check_inputs(
-    folder: Path | None, predictions: list[str] | None, classes: Path | None, attributes: Path | None
-) -> None:
-    """Raise ConfigError unless there is a folder with predictions, or both result files."""
-    if folder is not None and predictions and classes is None and attributes is None:
-        return
-    if folder is None and not predictions and classes is not None and attributes is not None:
-        return
-    raise ConfigError(
-        "swapmix score: got neither a folder with --predictions nor both --class-results and "
-        "--attribute-results (or some of each), expected one of the two. See: shortcut-miner swapmix "
-        "score --help"
+    return run_score(
+        work,
+        folder=folder,
+        out=out,
+        dry_run=dry_run,
+        shown=shown,
+        document=lambda report: score_document(report, most),
+        show=lambda report: print_scores(report, most),
     )
 
 
@@ -248,3 +139,26 @@ def print_metrics(scores: "pl.DataFrame") -> None:
     models = list(dict.fromkeys(scores["model"].to_list()))
     rows = [(metric, *(found.get(model, "") for model in models)) for metric, found in cells.items()]
     print_table(("metric", *models), rows, right=models)
+
+
+HELP = "Swaps of irrelevant objects, and how much a model leans on them (Gupta et al., CVPR 2022)."
+COMMANDS = (
+    Command(
+        ("swapmix", "build"),
+        build,
+        "Plan swaps of irrelevant objects: which region takes which donor's features, per question.",
+        f"{ENTER}\nshortcut-miner swapmix build \\\n"
+        "    --questions world/val_balanced_questions.json \\\n"
+        "    --scene-graphs world/val_sceneGraphs.json \\\n"
+        "    --detections world/val_objects.jsonl \\\n"
+        "    --embeddings world/word_vectors.txt --k 5 --out my-swapmix",
+    ),
+    Command(
+        ("swapmix", "score"),
+        score,
+        "Score how often models change right answers when irrelevant objects are swapped.",
+        f"{ENTER}\nshortcut-miner swapmix score swapmix \\\n"
+        "    --predictions leaning=swapmix-answers/shortcut_model.parquet \\\n"
+        "    --predictions grounded=swapmix-answers/grounded_model.parquet",
+    ),
+)

@@ -1,36 +1,42 @@
-"""``vqa-ce build`` and ``vqa-ce sweep``."""
+"""``vqa-ce build``, ``vqa-ce score`` and ``vqa-ce sweep``."""
 
-import dataclasses
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from shortcut_miner.cli.console import cost_text, note, print_fields, print_frame, print_json, progress, warn
+from shortcut_miner.cli.command import ENTER, Command
+from shortcut_miner.cli.console import note, print_frame, print_json, print_table, print_title, progress
 from shortcut_miner.cli.kernels import note_compiling
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     DONE,
-    INCOMPLETE,
     INPUTS,
     METHOD,
+    BuildOut,
     ConfigFile,
     DryRun,
     FirstRows,
+    MostShown,
+    NamedFiles,
     Out,
     Shown,
     Threads,
     check_out,
+    named_files,
     numbers_list,
 )
-from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+from shortcut_miner.cli.room import run_build, run_score
+from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
 from shortcut_miner.errors import ConfigError
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from shortcut_miner.diagnostics.vqa_ce.build import BuildReport
+    from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
+    from shortcut_miner.diagnostics.vqa_ce.score import ScoreReport
+    from shortcut_miner.timing import OnStage
 
 Files = Annotated[VqaCeFiles, Parameter(name="*", group=INPUTS)]
 Method = Annotated[VqaCeConfig, Parameter(name="*", group=METHOD)]
@@ -38,7 +44,23 @@ Counts = Annotated[list[int], Parameter(group=METHOD, converter=numbers_list, ne
 Confidences = Annotated[list[float], Parameter(group=METHOD, converter=numbers_list, negative=())]
 Scorer = Annotated[Literal["vqa-official", "vqa-normalized", "exact"], Parameter(group=METHOD)]
 
-_DEFAULT_METHOD = VqaCeConfig()
+ScoreMethod = Annotated[ScoreConfig, Parameter(name="*", group=METHOD)]
+
+_DEFAULT_METHOD, _DEFAULT_SCORE = VqaCeConfig(), ScoreConfig()
+_SHORT_GROUPS = ("overall", "subset", "answer_type")
+# Column of the exploited shortcuts -> its heading.
+_EXPLOITED = {
+    "rule_id": "rule",
+    "antecedent_words": "words",
+    "antecedent_objects": "objects",
+    "answer": "answer",
+    "firing_count": "fires",
+    "agreement": "agrees",
+    "counterexample_count": "counterexamples",
+    "counterexample_agreement": "agrees there",
+    "counterexample_q_value": "q there",
+}
+_NUMBERS = ("rule", "fires", "agrees", "counterexamples", "agrees there", "q there")
 
 
 def build(
@@ -48,82 +70,106 @@ def build(
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     threads: Threads = None,
-    out: Out = None,
+    out: BuildOut = None,
     dry_run: DryRun = False,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
-    """Build a VQA-CE folder.
+    """Build a VQA-CE folder."""
+
+    def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
+        from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
+
+        return build_folder(files, method, target, limit=rows, threads=threads, on_stage=on_stage)
+
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=())
+
+
+def score(
+    folder: Annotated[Path, Parameter(group=INPUTS)],
+    /,
+    *,
+    predictions: NamedFiles,
+    soft_labels: Annotated[Path | None, Parameter(group=INPUTS)] = None,
+    method: ScoreMethod = _DEFAULT_SCORE,
+    config: ConfigFile = None,
+    out: Out = None,
+    dry_run: DryRun = False,
+    most: MostShown = 10,
+    shown: Shown = DEFAULT_SHOWN,
+) -> int:
+    """Score models on a VQA-CE folder.
 
     Parameters
     ----------
-    rows : int, optional
-        Use the first questions of both splits only, to try things out.
-    config : Path, optional
-        TOML file with options of this group, such as min_count = 8. Options given here win over it.
-    threads : int, optional
-        Default: all processors. The result is the same for any number.
+    folder : Path
+        What vqa-ce build wrote.
+    predictions : list of str
+        NAME=FILE for each model: VQA results JSON, JSONL, CSV or Parquet with question_id and answer,
+        lmms-eval samples or VLMEvalKit results.
+    soft_labels : Path, optional
+        {answer: weight} of each question (LXMERT, OK-VQA), to score by weight instead of annotators' answers.
     out : Path, optional
-        Folder to write. Needed, except with --dry-run.
-    dry_run : bool
-        Do all the work, but write nothing.
+        Folder to write all scores (Parquet, JSON, Markdown, LaTeX) and exploited shortcuts (Parquet).
+    most : int
+        Most exploited shortcuts to print of each model.
     """
-    if out is None and not dry_run:
-        raise ConfigError("--out: got none, expected a folder. Give --out, or --dry-run to write nothing.")
-    if out is not None:
-        check_out(out)
-    from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
+    files = named_files(predictions, "--predictions")
 
-    started = time.perf_counter()
-    note_compiling(shown)
-    with progress(shown) as on_stage:
-        report = build_folder(
-            files, method, None if dry_run else out, limit=rows, threads=threads, on_stage=on_stage
-        )
-    show_build(report, shown, time.perf_counter() - started)
-    return DONE if report.is_complete else INCOMPLETE
+    def work(target: Path | None, on_stage: "OnStage | None") -> "ScoreReport":
+        from shortcut_miner.diagnostics.vqa_ce.score import score as score_folder
 
+        return score_folder(folder, files, method, target, soft_labels=soft_labels)
 
-def show_build(report: "BuildReport", shown: Shown, wall_seconds: float) -> None:
-    """Print what a build did."""
-    for text in report.notes:
-        note(shown, f"note: {text}")
-    for text in report.warnings:
-        warn(text)
-    if shown.format == "json":
-        print_json(build_document(report, wall_seconds))
-    else:
-        print_fields(build_fields(report, wall_seconds))
+    return run_score(
+        work,
+        folder=folder,
+        out=out,
+        dry_run=dry_run,
+        shown=shown,
+        document=lambda report: score_document(report, most),
+        show=lambda report: print_scores(report, most),
+        kernels=("match",),
+    )
 
 
-def build_document(report: "BuildReport", wall_seconds: float) -> dict[str, Any]:
-    """Return what a build did as one JSON object."""
-    return {
-        "out": report.out,
-        "counts": report.counts,
-        "dropped": report.dropped,
-        "notes": report.notes,
-        "warnings": report.warnings,
-        "is_complete": report.is_complete,
-        "wall_seconds": wall_seconds,
-        "stages": [dataclasses.asdict(cost) for cost in report.costs],
-    }
+def score_document(report: "ScoreReport", most: int) -> dict[str, Any]:
+    """Return scores as one JSON object: metric -> group -> subgroup -> model -> value, n, low, high."""
+    from shortcut_miner.scoring.tables import as_dict
+
+    document: dict[str, Any] = {"scores": as_dict(report.scores)}
+    if report.differences is not None:
+        document["differences"] = as_dict(report.differences)
+    exploited = report.exploited.group_by("model", maintain_order=True).head(most)
+    return document | {"exploited_shortcuts": exploited.to_dicts()}
 
 
-def build_fields(report: "BuildReport", wall_seconds: float) -> dict[str, str]:
-    """Return what a build did in words: what was read, found and written, and how long it took."""
-    n = {name: f"{count:,}" for name, count in report.counts.items()}
-    kinds = ", ".join(f"{n[f'rules_{kind}']} {kind}" for kind in ("words", "objects", "multimodal"))
-    left_out = [f"{count:,} {reason}" for reason, count in report.dropped.items()]
-    return {
-        "training": f"{n['train_questions']} questions about {n['train_images']} images",
-        "validation": f"{n['val_questions']} questions about {n['val_images']} images",
-        "left out": "; ".join(left_out) if left_out else "nothing",
-        "rules": f"{n['rules']} ({kinds}), each in {n['min_count']} or more training rows",
-        "classifier": f"{n['classifier_rules']} of them",
-        "split": f"{n['easy']} easy, {n['counterexamples']} counterexamples, {n['hard']} hard",
-        "written": "nothing (dry run)" if report.out is None else str(report.out),
-        "took": cost_text(report.costs, wall_seconds),
-    }
+def print_scores(report: "ScoreReport", most: int) -> None:
+    """Print accuracies, differences to the baseline, and the shortcuts that are exploited most surely."""
+    print_title("Accuracy in percent [95% interval]")
+    print_accuracy(report.scores)
+    if report.differences is not None:
+        print_title("Difference in accuracy, question by question [95% interval]")
+        print_accuracy(report.differences)
+    for (model,), table in report.exploited.group_by("model", maintain_order=True):
+        print_title(f"Shortcuts of {model}: {len(table):,} rules fire often enough, the surest first")
+        rows = table.select(*_EXPLOITED).head(most).rows()
+        print_table(tuple(_EXPLOITED.values()), rows, right=_NUMBERS)
+
+
+def print_accuracy(summary: "pl.DataFrame") -> None:
+    """Print a row a subgroup and a column a model; question types are many, so in files and JSON only."""
+    import polars as pl
+
+    is_short = pl.col("group").is_in(_SHORT_GROUPS)
+    cells: dict[tuple[str, str, int], dict[str, str]] = {}
+    for row in summary.filter(is_short).iter_rows(named=True):
+        model = f"{row['model']} - {row['baseline']}" if row.get("baseline") else row["model"]
+        interval = "" if row["low"] is None else f" [{row['low']:.1f}, {row['high']:.1f}]"
+        place = (row["group"], row["subgroup"] or "(not known)", row["n"])
+        cells.setdefault(place, {})[model] = f"{row['value']:.2f}{interval}"
+    models = list(dict.fromkeys(model for found in cells.values() for model in found))
+    rows = [(*place, *(found.get(model, "") for model in models)) for place, found in cells.items()]
+    print_table(("group", "subgroup", "n", *models), rows, right=("n", *models))
 
 
 def sweep(
@@ -144,18 +190,12 @@ def sweep(
 
     Parameters
     ----------
-    rows : int, optional
-        Use the first questions of both splits only, to try things out.
     min_counts : list of int
         Thresholds in place of --min-count, with commas between them.
     min_confidences : list of float
         Thresholds in place of --min-confidence, with commas between them.
     scorer : str
         How the rule classifier's answers are scored.
-    config : Path, optional
-        TOML file with options of this group. Options given here win over it.
-    threads : int, optional
-        Default: all processors. The result is the same for any number.
     out : Path, optional
         Folder to write sweep.parquet and manifest.json.
     dry_run : bool
@@ -166,12 +206,13 @@ def sweep(
         check_out(out)
     from shortcut_miner.diagnostics.vqa_ce.sweep import sweep as sweep_thresholds
 
-    started = time.perf_counter()
     note_compiling(shown)
+    started = time.perf_counter()
     with progress(shown) as on_stage:
-        table = sweep_thresholds(
+        report = sweep_thresholds(
             files,
             method,
+            None if dry_run else out,
             min_counts=min_counts,
             min_confidences=min_confidences,
             scorer=scorer,
@@ -179,18 +220,10 @@ def sweep(
             threads=threads,
             on_stage=on_stage,
         )
-    if out is not None and not dry_run:
-        chosen = {
-            "min_counts": min_counts,
-            "min_confidences": min_confidences,
-            "scorer": scorer,
-            "limit": rows,
-        }
-        _write_sweep(out, table, files, dataclasses.asdict(method) | chosen)
     if shown.format == "json":
-        print_json({"sweep": table.to_dicts()})
+        print_json({"sweep": report.sweep.to_dicts()})
     else:
-        print_frame(table)
+        print_frame(report.sweep)
     note(shown, f"took {time.perf_counter() - started:.1f} s")
     return DONE
 
@@ -204,25 +237,34 @@ def _check_thresholds_alone(method: VqaCeConfig) -> None:
         raise ConfigError("--min-support: got a share, expected counts. Give --min-counts in a sweep.")
 
 
-def _write_sweep(out: Path, table: "pl.DataFrame", files: VqaCeFiles, config: dict[str, Any]) -> None:
-    from shortcut_miner.storage import (
-        MANIFEST,
-        Provenance,
-        file_sha256,
-        staged_folder,
-        write_json,
-        write_parquet,
-    )
-
-    given = {role: Path(path) for role, path in dataclasses.asdict(files).items() if path is not None}
-    inputs = [
-        {"role": role, "name": path.name, "size": path.stat().st_size, "sha256": file_sha256(path)}
-        for role, path in given.items()
-        if path.is_file()
-    ]
-    provenance = Provenance(
-        command="vqa-ce sweep", config=config, inputs=(), counts={"thresholds": len(table)}, dropped={}
-    )
-    with staged_folder(out) as folder:
-        write_parquet(table, folder / "sweep.parquet", provenance)
-        write_json(provenance.for_manifest() | {"inputs": inputs}, folder / MANIFEST)
+_BUILD_INPUTS = r"""
+    --train-questions world/v2_OpenEnded_mscoco_train2014_questions.json \
+    --train-annotations world/v2_mscoco_train2014_annotations.json \
+    --val-questions world/v2_OpenEnded_mscoco_val2014_questions.json \
+    --val-annotations world/v2_mscoco_val2014_annotations.json \
+    --detections world/image_to_detection.json""".strip()
+HELP = "Counterexamples, easy and hard questions of VQA data (Dancette et al., ICCV 2021)."
+COMMANDS = (
+    Command(
+        ("vqa-ce", "build"),
+        build,
+        "Find the shortcuts of training questions and split validation questions by them.",
+        f"{ENTER}\nshortcut-miner vqa-ce build \\\n    {_BUILD_INPUTS} \\\n    --out my-vqa-ce",
+    ),
+    Command(
+        ("vqa-ce", "score"),
+        score,
+        "Score models on the split of a build, and list the shortcuts that they exploit.",
+        f"{ENTER}\nshortcut-miner vqa-ce score vqa-ce \\\n"
+        "    --predictions leaning=world/shortcut_model_results.json \\\n"
+        "    --predictions grounded=world/grounded_model_results.json \\\n"
+        "    --baseline grounded",
+    ),
+    Command(
+        ("vqa-ce", "sweep"),
+        sweep,
+        "Compare minimum counts and confidences by the accuracy of the rule classifier.",
+        f"{ENTER}\nshortcut-miner vqa-ce sweep \\\n    {_BUILD_INPUTS} \\\n"
+        "    --min-counts 8,16,32 --min-confidences 0.3,0.5,0.7",
+    ),
+)

@@ -11,10 +11,13 @@ from typing import Any
 from shortcut_miner.demo.detector import write_detections
 from shortcut_miner.demo.files import DemoWorld
 from shortcut_miner.diagnostics.fpvg.answers import ModelRun
-from shortcut_miner.diagnostics.fpvg.build import BuildReport, OnStage, build
+from shortcut_miner.diagnostics.fpvg.build import build
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, FpvgConfig, FpvgFiles, ScoreConfig
+from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
 from shortcut_miner.diagnostics.fpvg.score import ScoreReport, score
+from shortcut_miner.timing import OnStage
 
+HEADLINES = ("fpvg_plus",)
 # How often a model answers right with all regions; keeps its answer with the relevant ones; and with the
 # irrelevant ones. The first looks at the image, the second goes by habit whatever it sees.
 HABITS: Mapping[str, tuple[float, float, float]] = {

@@ -5,7 +5,7 @@ holds on to what it saw, the leaning one mostly says "yes".
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -13,13 +13,15 @@ from random import Random
 import polars as pl
 
 from shortcut_miner.demo.files import DemoWorld
-from shortcut_miner.diagnostics.rad.build import BuildReport, build
+from shortcut_miner.diagnostics.rad.build import build
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles, ScoreConfig
-from shortcut_miner.diagnostics.rad.folder import read_folder
+from shortcut_miner.diagnostics.rad.outputs import BuildReport
 from shortcut_miner.diagnostics.rad.score import ScoreReport, score
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.text import answer_forms
+from shortcut_miner.timing import OnStage
 
+HEADLINES = ("rad",)
 # How often each model answers an augmentation by what it saw, and not by its habit of saying yes.
 CONSISTENT: Mapping[str, float] = {"shortcut_model": 0.35, "grounded_model": 0.92}
 
@@ -43,9 +45,7 @@ class RadDemo:
     answers: dict[str, Path]
 
 
-def run_rad(
-    world: DemoWorld, out: Path, on_stage: Callable[[str], None] | None = None, *, seed: int = 0
-) -> RadDemo:
+def run_rad(world: DemoWorld, out: Path, on_stage: OnStage | None = None, *, seed: int = 0) -> RadDemo:
     """Augment the world's validation questions and score its two models on them.
 
     Parameters
@@ -69,7 +69,7 @@ def run_rad(
     if on_stage is not None:
         on_stage("score")
     original = {"shortcut_model": world.shortcut_predictions, "grounded_model": world.grounded_predictions}
-    augmentations = read_folder(out / "rad").augmentations
+    augmentations = built.augmentations
     answers = {}
     for model, path in original.items():
         said = _answers(augmentations, read_predictions(path).table, model, seed)

@@ -1,22 +1,33 @@
-"""The demo: write the world, find its shortcuts, score its two models, and look the planted rules up."""
+"""The demo: write the world, find its shortcuts, score its models, and take it through all other rooms."""
 
 import dataclasses
+from importlib import import_module
 from pathlib import Path
+from typing import Any, Protocol
 
 import polars as pl
 
+from shortcut_miner import rooms
+from shortcut_miner.datasets import reports
 from shortcut_miner.demo.files import DemoWorld, PlantedShortcut, write_demo_world
-from shortcut_miner.demo.fpvg import FpvgDemo, run_fpvg
-from shortcut_miner.demo.rad import RadDemo, run_rad
-from shortcut_miner.demo.swapmix import SwapMixDemo, run_swapmix
-from shortcut_miner.diagnostics.vqa_ce.build import BuildReport, build
+from shortcut_miner.diagnostics.vqa_ce.build import build
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
 from shortcut_miner.diagnostics.vqa_ce.score import ScoreReport, score
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import OnStage
 from shortcut_miner.errors import BackendError
+from shortcut_miner.timing import OnStage
 
 SHORTCUT_MODEL, GROUNDED_MODEL = "shortcut_model", "grounded_model"
-HEADLINES = ("rad", "fpvg_plus", "context_reliance", "effective_accuracy")
+# All rooms but this one have their part in a module of their name, with run_NAME and the HEADLINES to show.
+FIRST_ROOM = "vqa_ce"
+
+
+class RoomDemo(Protocol):
+    """What a room's part of the demo gives back."""
+
+    @property
+    def scores(self) -> reports.ScoreReport:
+        """Both models' scores."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -35,30 +46,26 @@ class DemoReport:
         One row a planted shortcut: words, objects, answer; rule_id, rule_count, antecedent_count, confidence
         (null if the rule did not come out); counterexamples, how many validation questions were planted
         against it, and counterexamples_found, how many of these landed in that subset.
-    rad : RadDemo or str
-        Consistency under template augmentation; why not, where spaCy is missing.
-    fpvg : FpvgDemo
-        Faithful and plausible grounding.
-    swapmix : SwapMixDemo
-        Reliance on context.
+    others : dict of str to RoomDemo
+        Each other room's part, by the room's name.
+    left_out : dict of str to str
+        Why a room was left out: a library that it needs is missing.
     """
 
     world: DemoWorld
     vqa_ce: BuildReport
     scores: ScoreReport
     planted: pl.DataFrame
-    rad: RadDemo | str
-    fpvg: FpvgDemo
-    swapmix: SwapMixDemo
+    others: dict[str, RoomDemo]
+    left_out: dict[str, str]
 
     @property
     def headlines(self) -> pl.DataFrame:
         """The first number of each other room, in percent: metric, shortcut_model, grounded_model."""
-        rooms = [self.fpvg.scores.scores, self.swapmix.scores.scores]
-        if not isinstance(self.rad, str):
-            rooms.insert(0, self.rad.scores.scores)
-        overall = pl.concat([room.select("metric", "group", "model", "value") for room in rooms])
-        shown = overall.filter(pl.col("group") == "overall", pl.col("metric").is_in(HEADLINES))
+        tables = [room.scores.scores for room in self.others.values()]
+        overall = pl.concat([table.select("metric", "group", "model", "value") for table in tables])
+        metrics = [metric for name in self.others for metric in _part(name).HEADLINES]
+        shown = overall.filter(pl.col("group") == "overall", pl.col("metric").is_in(metrics))
         wide = shown.pivot("model", index="metric", values="value", maintain_order=True)
         return wide.select("metric", SHORTCUT_MODEL, GROUNDED_MODEL)
 
@@ -66,6 +73,10 @@ class DemoReport:
     def all_found(self) -> bool:
         """Whether every planted shortcut came out as a rule."""
         return self.planted["rule_id"].null_count() == 0
+
+
+def _part(name: str) -> Any:
+    return import_module(f"shortcut_miner.demo.{name}")
 
 
 def run_demo(
@@ -97,28 +108,25 @@ def run_demo(
         on_stage("score")
     models = {SHORTCUT_MODEL: world.shortcut_predictions, GROUNDED_MODEL: world.grounded_predictions}
     scores = score(out / "vqa-ce", models, ScoreConfig(), out / "vqa-ce-scores")
-    try:
-        rad: RadDemo | str = run_rad(world, out, on_stage, seed=seed)
-    except BackendError as error:
-        rad = str(error)
-    return DemoReport(
-        world=world,
-        vqa_ce=built,
-        scores=scores,
-        planted=_look_up(world.shortcuts, out / "vqa-ce"),
-        rad=rad,
-        fpvg=run_fpvg(world, out, on_stage, seed=seed),
-        swapmix=run_swapmix(world, out, on_stage, seed=seed),
-    )
+    others: dict[str, RoomDemo] = {}
+    left_out: dict[str, str] = {}
+    for name in rooms.NAMES:
+        if name == FIRST_ROOM:
+            continue
+        try:
+            others[name] = getattr(_part(name), f"run_{name}")(world, out, on_stage, seed=seed)
+        except BackendError as error:
+            left_out[name] = str(error)
+    planted = _look_up(world.shortcuts, built)
+    return DemoReport(world, built, scores, planted, others, left_out)
 
 
-def _look_up(shortcuts: tuple[PlantedShortcut, ...], folder: Path) -> pl.DataFrame:
-    rules = pl.read_parquet(folder / "rules.parquet").select(
+def _look_up(shortcuts: tuple[PlantedShortcut, ...], built: BuildReport) -> pl.DataFrame:
+    rules = built.rules.select(
         words="antecedent_words", objects="antecedent_objects", answer="answer", rule_id="rule_id",
         rule_count="rule_count", antecedent_count="antecedent_count", confidence="confidence",
     )  # fmt: skip
-    split = pl.read_parquet(folder / "split.parquet")
-    found = split.filter(pl.col("subset") == "counterexamples").select(
+    found = built.split.filter(pl.col("subset") == "counterexamples").select(
         counterexample="question_id", found=True
     )
     planted = pl.DataFrame(

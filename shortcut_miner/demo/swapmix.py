@@ -4,7 +4,7 @@ What the models say follows from what their kind would see: the leaning one some
 swapped context object for a hint and changes its answer, the grounded one hardly ever.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -13,12 +13,15 @@ import polars as pl
 
 from shortcut_miner.demo.detector import write_detections
 from shortcut_miner.demo.files import DemoWorld
-from shortcut_miner.diagnostics.swapmix.build import BuildReport, build
+from shortcut_miner.diagnostics.swapmix.build import build
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
+from shortcut_miner.diagnostics.swapmix.outputs import BuildReport
 from shortcut_miner.diagnostics.swapmix.score import ScoreReport, score
 from shortcut_miner.keyed_draws import draw_uniform, id_keys
 from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
+from shortcut_miner.timing import OnStage
 
+HEADLINES = ("context_reliance", "effective_accuracy")
 VECTORS_FILE = "word_vectors.txt"
 K = 5
 DIMENSIONS = 8
@@ -68,7 +71,7 @@ class SwapMixDemo:
 
 
 def run_swapmix(
-    world: DemoWorld, out: Path, on_stage: Callable[[str], None] | None = None, *, seed: int = 0
+    world: DemoWorld, out: Path, on_stage: OnStage | None = None, *, seed: int = 0
 ) -> SwapMixDemo:
     """Plan context swaps for the world's GQA questions and score its two models on them.
 

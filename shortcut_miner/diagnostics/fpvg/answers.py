@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS
-from shortcut_miner.errors import SchemaError, examples, problem_list
+from shortcut_miner.errors import ConfigError, SchemaError, examples, problem_list
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.text import answer_forms
@@ -41,6 +41,31 @@ class ModelRun:
     def file(self, condition: str) -> Path:
         """Return the file of one condition."""
         return {"all": self.all, "relevant": self.relevant, "irrelevant": self.irrelevant}[condition]
+
+
+def runs_of(
+    all: Mapping[str, Path], relevant: Mapping[str, Path], irrelevant: Mapping[str, Path]
+) -> list[ModelRun]:
+    """Return the runs that files by name make; a name is MODEL, or MODEL@SEED for several runs of a model.
+
+    Raises
+    ------
+    ConfigError
+        The three have different names.
+    """
+    for option, named in (("--relevant", relevant), ("--irrelevant", irrelevant)):
+        if set(named) != set(all):
+            raise ConfigError(
+                f"{option}: got the names {examples(named)}, expected {examples(all)}, as in --all. "
+                "Give three files of each model."
+            )
+    runs = []
+    for name, file in all.items():
+        model, _, seed = name.partition("@")
+        runs.append(
+            ModelRun(model=model, seed=seed, all=file, relevant=relevant[name], irrelevant=irrelevant[name])
+        )
+    return runs
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

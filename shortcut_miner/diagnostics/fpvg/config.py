@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.options import OnBadRow, as_paths, check_between, check_whole, fill_in
 
 Preset = Literal["default", "code", "paper"]
 Relevant = Literal["path", "final"]
 OverlapOver = Literal["region", "object"]
 BoxArithmetic = Literal["reference", "exact"]
 Padding = Literal["excluded", "reference"]
-OnBadRow = Literal["error", "skip"]
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {"overlap_over": "region", "box_arithmetic": "reference", "padding": "excluded"},
@@ -23,16 +23,6 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"overlap_over": "object", "box_arithmetic": "exact", "padding": "excluded"},
 }
 CONDITIONS = ("all", "relevant", "irrelevant")
-
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "preset": tuple(PRESETS),
-    "relevant": ("path", "final"),
-    "overlap_over": ("region", "object"),
-    "box_arithmetic": ("reference", "exact"),
-    "padding": ("excluded", "reference"),
-    "on_bad_row": ("error", "skip"),
-}
-_OPTIONAL = frozenset(PRESETS["default"])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +47,10 @@ class FpvgFiles:
     scene_graphs: Path
     detections: Path
     detections_info: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Take paths as text too."""
+        as_paths(self)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,16 +95,9 @@ class FpvgConfig:
 
     def __post_init__(self) -> None:
         """Fill in the preset and check every value."""
-        for name, choices in _CHOICES.items():
-            value = getattr(self, name)
-            if value not in choices and not (value is None and name in _OPTIONAL):
-                _reject(name, value, f"one of {', '.join(choices)}")
-        for name, value in PRESETS[self.preset].items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, value)
+        fill_in(self, PRESETS)
         for name in ("iou_threshold", "overlap_threshold"):
-            if not 0 <= getattr(self, name) < 1:
-                _reject(name, getattr(self, name), "a number of at least 0, below 1")
+            check_between(self, name, 0, 1, below=True)
         if self.iou_threshold < self.overlap_threshold:
             raise ConfigError(
                 f"iou_threshold and overlap_threshold: got {self.iou_threshold} below "
@@ -142,10 +129,5 @@ class ScoreConfig:
 
     def __post_init__(self) -> None:
         """Check every value."""
-        if self.resamples < 0:
-            _reject("resamples", self.resamples, "a whole number of 0 or more")
-
-
-def _reject(name: str, value: object, expected: str) -> None:
-    option = "--" + name.replace("_", "-")
-    raise ConfigError(f"{name}: got {value!r}, expected {expected}. Change {option}.")
+        check_whole(self, "resamples", 0)
+        check_whole(self, "seed", 0)

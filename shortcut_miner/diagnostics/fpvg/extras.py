@@ -9,7 +9,7 @@ import polars as pl
 from shortcut_miner.diagnostics.fpvg import faithfulness
 from shortcut_miner.diagnostics.fpvg.answers import ModelRun, RunAnswers
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, ScoreConfig
-from shortcut_miner.diagnostics.fpvg.folder import FpvgFolder
+from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder
 from shortcut_miner.sources.questions.values import Kind, has_column, read_question_values
 
 _PROBABILITY: dict[str, Kind] = {"question_id": "id", "probability": "number"}

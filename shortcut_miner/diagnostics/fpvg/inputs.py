@@ -1,24 +1,16 @@
 """Reading what FPVG needs: questions with their objects, scene graphs, and a detector's boxes."""
 
 import dataclasses
-from collections.abc import Mapping
 
 import polars as pl
 
+from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles
 from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.regions import read_regions
 from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.gqa import read_gqa_questions
-from shortcut_miner.storage import InputRecord, table_sha256
-
-# Enough of each table to tell its content, and unique in every row.
-_KEYS = {
-    "questions": ["question_id"],
-    "scene_graphs": ["image_id", "object_id"],
-    "detections": ["image_id", "region_index"],
-}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -37,12 +29,8 @@ class FpvgInputs:
         schemas.Regions of the questions' images.
     detected_images : pl.DataFrame
         schemas.Images of the detector, of the questions' images.
-    records : tuple of InputRecord
-        One a file.
-    dropped : mapping of str to int
-        Rows skipped on request, by file and reason.
-    notes, warnings : tuple of str
-        In words, for the console and ``run.json``.
+    facts : InputFacts
+        Records, drops, notes and warnings.
     """
 
     questions: pl.DataFrame
@@ -50,10 +38,7 @@ class FpvgInputs:
     annotated_images: pl.DataFrame
     regions: pl.DataFrame
     detected_images: pl.DataFrame
-    records: tuple[InputRecord, ...]
-    dropped: Mapping[str, int]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
+    facts: InputFacts
 
 
 def read_inputs(files: FpvgFiles, config: FpvgConfig, limit: int | None = None) -> FpvgInputs:
@@ -90,23 +75,5 @@ def read_inputs(files: FpvgFiles, config: FpvgConfig, limit: int | None = None) 
         annotated_images=graphs.images,
         regions=detected.regions,
         detected_images=detected.images,
-        records=tuple(_record(role, reading) for role, reading in readings.items()),
-        dropped={
-            f"{role}: {reason}": count
-            for role, reading in readings.items()
-            for reason, count in reading.dropped.items()
-        },
-        notes=tuple(f"{role}: {note}" for role, reading in readings.items() for note in reading.notes),
-        warnings=tuple(warning for warning in found if warning),
-    )
-
-
-def _record(role: str, reading: Reading) -> InputRecord:
-    file = reading.file
-    return InputRecord(
-        role=role,
-        name=file.name if file.member is None else f"{file.name}/{file.member}",
-        size=file.size,
-        sha256=file.sha256,
-        content_sha256=table_sha256(reading.table, _KEYS[role]),
+        facts=InputFacts.of(readings, found),
     )

@@ -1,28 +1,32 @@
-"""Writing an FPVG folder: region lists, the released scripts' JSON, manifest and run record."""
+"""What an FPVG folder holds: region lists, the released scripts' JSON, figures; and reading it back."""
 
 import dataclasses
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 
-from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles
+from shortcut_miner.datasets import reports
+from shortcut_miner.datasets.folders import open_folder, write_manifest, write_tables
+from shortcut_miner.diagnostics.fpvg.config import FpvgConfig
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs
 from shortcut_miner.diagnostics.fpvg.lists import EXCLUSIONS, long_form
-from shortcut_miner.storage import (
-    MANIFEST,
-    RUN_RECORD,
-    Provenance,
-    staged_folder,
-    write_json,
-    write_parquet,
-)
-from shortcut_miner.timing import StageCost
+from shortcut_miner.storage import Provenance
 
 COMMAND = "fpvg build"
 NESTED_FILES = {"relevant": "relevant_regions.json", "irrelevant": "irrelevant_regions.json"}
 _OUTPUT_OPTIONS = ("nested_json", "long_form")
+_EXCLUSIONS = {
+    "no_annotation": "without annotation",
+    "image_not_in_scene_graphs": "about images without scene graph",
+    "object_missing_in_the_graph": "with objects that the graph lacks",
+    "no_detections": "about images without detections",
+    "no_relevant_region": "without a relevant region",
+    "no_irrelevant_region": "without an irrelevant region",
+}
 
 
 def describe(
@@ -49,9 +53,9 @@ def describe(
         config={
             name: value for name, value in dataclasses.asdict(config).items() if name not in _OUTPUT_OPTIONS
         },
-        inputs=inputs.records,
+        inputs=inputs.facts.records,
         counts=counts,
-        dropped=dict(inputs.dropped),
+        dropped=dict(inputs.facts.dropped),
     )
     return provenance, _figures(evaluable)
 
@@ -65,31 +69,53 @@ def _figures(evaluable: pl.DataFrame) -> dict[str, float | None]:
     return means.row(0, named=True)
 
 
+def in_words(provenance: Provenance, figures: Mapping[str, float | None]) -> dict[str, str]:
+    """Return what a build read and found, as the console prints it."""
+    n = {name: f"{count:,}" for name, count in provenance.counts.items()}
+    left_out = [f"{n[name]} {text}" for name, text in _EXCLUSIONS.items() if provenance.counts[name]]
+    skipped = [f"{count:,} {reason}" for reason, count in provenance.dropped.items()]
+    means = {name: "-" if value is None else f"{value:.1f}" for name, value in figures.items()}
+    regions = ", ".join(
+        f"{means[f'mean_regions_{kind}']} {text}"
+        for kind, text in (("all", "in all"), ("relevant", "relevant"), ("irrelevant", "irrelevant"))
+    )
+    return {
+        "questions": f"{n['questions']} about {n['images']} images",
+        "detections": f"{n['regions']} regions in {n['images_with_detections']} of these images",
+        **({"skipped": "; ".join(skipped)} if skipped else {}),
+        "evaluable": f"{n['evaluable']} questions about {n['evaluable_images']} images",
+        "not": "; ".join(left_out) if left_out else "none",
+        "regions": f"{regions} per evaluable question",
+    }
+
+
+def make_tables(
+    inputs: FpvgInputs, lists: pl.DataFrame, config: FpvgConfig
+) -> dict[str, Callable[[], pl.DataFrame]]:
+    """Return how each table of a build is made, by name."""
+    made: dict[str, Callable[[], pl.DataFrame]] = {
+        "regions": partial(lists.sort, "question_id"),
+        "questions": partial(inputs.questions.sort, "question_id"),
+    }
+    if config.long_form:
+        made["regions_long"] = partial(long_form, lists)
+    return made
+
+
 def write(
-    out: Path,
-    inputs: FpvgInputs,
+    folder: Path,
     lists: pl.DataFrame,
+    tables: Mapping[str, Callable[[], pl.DataFrame]],
     config: FpvgConfig,
     provenance: Provenance,
     figures: dict[str, float | None],
 ) -> None:
-    """Write the whole folder; every file gets its final name only when all are complete.
-
-    Raises
-    ------
-    ConfigError, SourceError
-        See :func:`shortcut_miner.storage.staged_folder`.
-    """
-    ordered = lists.sort("question_id")
-    with staged_folder(out) as folder:
-        write_parquet(ordered, folder / "regions.parquet", provenance)
-        write_parquet(inputs.questions.sort("question_id"), folder / "questions.parquet", provenance)
-        if config.long_form:
-            write_parquet(long_form(lists), folder / "regions_long.parquet", provenance)
-        if config.nested_json:
-            for condition, name in NESTED_FILES.items():
-                (folder / name).write_bytes(msgspec.json.encode(nested(lists, condition)))
-        write_json(provenance.for_manifest() | {"figures": figures}, folder / MANIFEST)
+    """Write the tables, the released scripts' files and the manifest into a folder."""
+    write_tables(folder, provenance, {name: make() for name, make in tables.items()})
+    if config.nested_json:
+        for condition, name in NESTED_FILES.items():
+            (folder / name).write_bytes(msgspec.json.encode(nested(lists, condition)))
+    write_manifest(folder, provenance, figures)
 
 
 def nested(lists: pl.DataFrame, condition: str) -> dict[str, dict[str, list[int]]]:
@@ -109,15 +135,64 @@ def nested(lists: pl.DataFrame, condition: str) -> dict[str, dict[str, list[int]
     return result
 
 
-def write_run_record(out: Path, files: FpvgFiles, costs: list[StageCost], inputs: FpvgInputs) -> None:
-    """Write ``run.json``: paths and costs, which don't change the result."""
-    record: dict[str, Any] = {
-        "out": str(out.resolve()),
-        "files": {role: str(path.resolve()) for role, path in dataclasses.asdict(files).items() if path},
-        "backend": "numpy",
-        "stages": [dataclasses.asdict(cost) for cost in costs],
-        "notes": list(inputs.notes),
-        "warnings": list(inputs.warnings),
-    }
-    with staged_folder(out) as folder:
-        write_json(record, folder / RUN_RECORD)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class BuildReport(reports.BuildReport):
+    """What ``fpvg build`` did.
+
+    Attributes
+    ----------
+    lists : pl.DataFrame
+        The region lists in the order of the questions file; see
+        :func:`shortcut_miner.diagnostics.fpvg.lists.region_lists`.
+    """
+
+    lists: pl.DataFrame
+
+    @property
+    def regions(self) -> pl.DataFrame:
+        """The region lists, sorted by question_id."""
+        return self._table("regions")
+
+    @property
+    def questions(self) -> pl.DataFrame:
+        """schemas.GqaQuestions, sorted by question_id."""
+        return self._table("questions")
+
+    @property
+    def regions_long(self) -> pl.DataFrame:
+        """A row for each question, condition and region; with ``long_form``."""
+        return self._table("regions_long")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FpvgFolder:
+    """What ``fpvg build`` wrote.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    questions : pl.DataFrame
+        schemas.GqaQuestions.
+    regions : pl.DataFrame
+        The region lists; rows as in `questions`.
+    manifest : dict
+        Provenance, counts and figures.
+    """
+
+    path: Path
+    questions: pl.DataFrame
+    regions: pl.DataFrame
+    manifest: dict[str, Any]
+
+
+def read_folder(path: Path) -> FpvgFolder:
+    """Return the tables of an FPVG folder.
+
+    Raises
+    ------
+    SourceError
+        Not such a folder, a missing or damaged file, or files of two different builds.
+    """
+    folder = open_folder(path, COMMAND)
+    return FpvgFolder(path, folder.table("questions"), folder.table("regions"), folder.manifest)

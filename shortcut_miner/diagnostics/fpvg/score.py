@@ -5,13 +5,15 @@ images.
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from shortcut_miner.diagnostics.fpvg import score_outputs
+from shortcut_miner.datasets import reports
+from shortcut_miner.datasets.inputs import InputFacts
+from shortcut_miner.datasets.scores import write_report
 from shortcut_miner.diagnostics.fpvg.answers import (
     ModelRun,
     RunAnswers,
@@ -22,19 +24,19 @@ from shortcut_miner.diagnostics.fpvg.answers import (
 )
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, ScoreConfig
 from shortcut_miner.diagnostics.fpvg.extras import Work, changes, drops_between, over_seeds, ranking
-from shortcut_miner.diagnostics.fpvg.folder import FpvgFolder, read_folder
 from shortcut_miner.diagnostics.fpvg.metric import CODES, category_masks, codes, outcome_counts
+from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_folder
 from shortcut_miner.diagnostics.fpvg.scored import full_set_scores, scores_of
 from shortcut_miner.errors import ConfigError, SchemaError, examples
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import read_id_list
+from shortcut_miner.timing import OnStage
 
-OnStage = Callable[[str], None]
 GROUPS = ("structural", "semantic")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ScoreReport:
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class ScoreReport(reports.ScoreReport):
     """Scores of models on one FPVG folder.
 
     Attributes
@@ -57,13 +59,11 @@ class ScoreReport:
         What was decided while reading.
     """
 
-    scores: pl.DataFrame
     categories: pl.DataFrame
     outcomes: pl.DataFrame
     seeds: pl.DataFrame | None
     drops: pl.DataFrame | None
     quadrants: pl.DataFrame | None
-    notes: tuple[str, ...]
 
 
 def score(
@@ -128,6 +128,7 @@ def score(
     parts.append(full_set_scores(work.answers, work.scorer, config))
     scores = pl.concat(parts)
     report = ScoreReport(
+        command="fpvg score",
         scores=scores,
         categories=pl.concat(categories).unique(maintain_order=True),
         outcomes=pl.concat(outcomes),
@@ -138,7 +139,22 @@ def score(
     )
     if out is not None:
         tell("write")
-        score_outputs.write(out, report, folder, readings, list_readings, config)
+        roles = {
+            f"{condition} predictions of {one.run.name}": reading
+            for one in readings
+            for condition, reading in one.readings.items()
+        } | {f"ids {name}": reading for name, reading in list_readings.items()}
+        write_report(
+            out,
+            report,
+            config=dataclasses.asdict(config) | {"build": folder.manifest["config"]},
+            inputs=InputFacts.of(roles).records,
+            counts={
+                "questions": len(folder.questions),
+                "evaluated": report.categories["question_id"].n_unique(),
+                "runs": len(runs),
+            },
+        )
     return report
 
 

@@ -1,6 +1,5 @@
 """From questions to augmentations in memory: sources, pools, draw, surfaces."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import polars as pl
@@ -11,9 +10,7 @@ from shortcut_miner.diagnostics.rad.pools import answer_pools, draw_answers
 from shortcut_miner.diagnostics.rad.sources import find_sources
 from shortcut_miner.diagnostics.rad.surfaces import with_surfaces
 from shortcut_miner.schemas import Augmentations, SkippedSources, validated
-from shortcut_miner.timing import StageCost, timed
-
-OnStage = Callable[[str], None]
+from shortcut_miner.timing import OnStage, StageCost, timed
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,21 +4,14 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
-from shortcut_miner.errors import ConfigError
+from shortcut_miner.options import OnBadRow, as_paths, check_between, check_whole, fill_in, reject
 
 TYPES = ("colors", "how-many", "what-kind")
 FORMS = ("are", "are-there", "bare", "no-verb")
 
 Mode = Literal["grammar", "literal"]
 PoolBy = Literal["type", "subject"]
-OnBadRow = Literal["error", "skip"]
 Correct = Literal["equal", "soft"]
-
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "mode": ("grammar", "literal"),
-    "pool_by": ("type", "subject"),
-    "on_bad_row": ("error", "skip"),
-}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +31,10 @@ class RadFiles:
     questions: Path
     annotations: Path | None = None
     pools: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Take paths as text too."""
+        as_paths(self)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +60,10 @@ class PairFiles:
     annotations: Path | None = None
     augmented_questions: Path | None = None
     augmented_annotations: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Take paths as text too."""
+        as_paths(self)
 
     @property
     def given(self) -> tuple[str, ...]:
@@ -113,15 +114,12 @@ class RadConfig:
 
     def __post_init__(self) -> None:
         """Check every value; names in lists get the order of the paper."""
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                _reject(name, getattr(self, name), f"one of {', '.join(choices)}")
+        fill_in(self)
         object.__setattr__(self, "types", _listed("types", self.types, TYPES))
         object.__setattr__(self, "forms", _listed("forms", self.forms, FORMS))
-        if not isinstance(self.seed, int):
-            _reject("seed", self.seed, "a whole number")
+        check_whole(self, "seed", 0)
         if self.split is not None and not all(one.isalnum() or one in "-_." for one in self.split or "/"):
-            _reject("split", self.split, "letters, digits, - and _")
+            reject("split", self.split, "letters, digits, - and _")
 
     @property
     def chosen_types(self) -> tuple[str, ...]:
@@ -142,13 +140,8 @@ def _listed(name: str, value: str, known: tuple[str, ...]) -> str:
     """
     given = known if value == "all" else tuple(one.strip() for one in str(value).split(","))
     if not set(given) <= set(known):
-        _reject(name, value, f"all, or some of {', '.join(known)} with commas between")
+        reject(name, value, f"all, or some of {', '.join(known)} with commas between")
     return ",".join(one for one in known if one in given)
-
-
-def _reject(name: str, value: object, expected: str) -> None:
-    option = "--" + name.replace("_", "-")
-    raise ConfigError(f"{name}: got {value!r}, expected {expected}. Change {option}.")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,9 +168,7 @@ class ScoreConfig:
 
     def __post_init__(self) -> None:
         """Check every value."""
-        if self.correct not in ("equal", "soft"):
-            _reject("correct", self.correct, "equal or soft")
-        if not 0 < self.threshold <= 1:
-            _reject("threshold", self.threshold, "a number above 0, at most 1")
-        if not isinstance(self.resamples, int) or self.resamples < 0:
-            _reject("resamples", self.resamples, "a whole number of 0 or more")
+        fill_in(self)
+        check_between(self, "threshold", 0, 1, above=True)
+        check_whole(self, "resamples", 0)
+        check_whole(self, "seed", 0)

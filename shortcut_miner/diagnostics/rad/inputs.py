@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles
 from shortcut_miner.diagnostics.rad.pools import POOL_SCHEMA, check_pools
 from shortcut_miner.errors import ConfigError, SourceError
@@ -19,7 +20,6 @@ from shortcut_miner.sources.opening.reading import OnBadRow, Reading
 from shortcut_miner.sources.questions.gqa import read_gqa_questions
 from shortcut_miner.sources.questions.tables import column_names, is_table, read_question_table
 from shortcut_miner.sources.questions.vqa import read_vqa
-from shortcut_miner.storage import InputRecord, table_sha256
 
 _SPLIT_IN_NAME = re.compile(
     r"(?<![a-z])(train|val|valid|validation|test|test-dev|dev|minival)(?![a-z])", re.IGNORECASE
@@ -34,20 +34,14 @@ class RadInputs:
     ----------
     questions : pl.DataFrame
         schemas.Questions, in file order, with `split` filled in.
-    records : tuple of InputRecord
-        One a file.
-    dropped : mapping of str to int
-        Rows skipped on request, by file and reason.
-    notes : tuple of str
-        In words.
+    facts : InputFacts
+        Records, drops and notes.
     pools : pl.DataFrame or None
         Answers to draw from, of a file.
     """
 
     questions: pl.DataFrame
-    records: tuple[InputRecord, ...]
-    dropped: Mapping[str, int]
-    notes: tuple[str, ...]
+    facts: InputFacts
     pools: pl.DataFrame | None = None
 
 
@@ -73,13 +67,7 @@ def read_inputs(files: RadFiles, config: RadConfig, limit: int | None = None) ->
     named = pl.lit(split) if config.split else pl.col("split").fill_null(split)
     return RadInputs(
         questions=table.with_columns(split=named),
-        records=tuple(input_record(role, reading) for role, reading in readings.items()),
-        dropped={
-            f"{role}: {reason}": count
-            for role, reading in readings.items()
-            for reason, count in reading.dropped.items()
-        },
-        notes=tuple(f"{role}: {note}" for role, reading in readings.items() for note in reading.notes),
+        facts=InputFacts.of(readings),
         pools=pools,
     )
 
@@ -143,19 +131,3 @@ def _split_of(name: str) -> str:
     """
     found = _SPLIT_IN_NAME.search(name.replace("_", " "))
     return found.group(1).lower() if found else "all"
-
-
-def input_record(role: str, reading: Reading) -> InputRecord:
-    """Return what was read as a manifest's entry."""
-    file = reading.file
-    return InputRecord(
-        role=role,
-        name=file.name if file.member is None else f"{file.name}/{file.member}",
-        size=file.size,
-        sha256=file.sha256,
-        content_sha256=table_sha256(reading.table, _key(reading.table)),
-    )
-
-
-def _key(table: pl.DataFrame) -> list[str]:
-    return ["question_id"] if "question_id" in table.columns else table.columns

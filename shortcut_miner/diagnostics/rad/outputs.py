@@ -1,25 +1,22 @@
-"""Writing a RAD folder: tables, the official VQA files, manifest and run record."""
+"""What a RAD folder holds: its tables, the official VQA files, its figures; and reading it back."""
 
 import dataclasses
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 
+from shortcut_miner.datasets import reports
+from shortcut_miner.datasets.folders import open_folder, release_ids, write_manifest, write_tables
 from shortcut_miner.diagnostics.rad.augment import Augmented
-from shortcut_miner.diagnostics.rad.config import TYPES, RadConfig, RadFiles
+from shortcut_miner.diagnostics.rad.config import TYPES, RadConfig
 from shortcut_miner.diagnostics.rad.inputs import RadInputs
 from shortcut_miner.diagnostics.rad.language import inflect_version
-from shortcut_miner.storage import (
-    MANIFEST,
-    RUN_RECORD,
-    Provenance,
-    staged_folder,
-    write_json,
-    write_parquet,
-)
-from shortcut_miner.timing import StageCost
+from shortcut_miner.schemas import Augmentations
+from shortcut_miner.storage import Provenance
 
 COMMAND = "rad build"
 ANNOTATORS = 10
@@ -52,9 +49,9 @@ def describe(
     provenance = Provenance(
         command=COMMAND,
         config=dataclasses.asdict(config),
-        inputs=inputs.records,
+        inputs=inputs.facts.records,
         counts=counts,
-        dropped=dict(inputs.dropped) | _counts_of(skipped, "reason"),
+        dropped=dict(inputs.facts.dropped) | _counts_of(skipped, "reason"),
     )
     return provenance, _figures(inputs, made, config)
 
@@ -88,31 +85,49 @@ def _counts_of(frame: pl.DataFrame, column: str) -> dict[str, int]:
     return dict(frame[column].value_counts().sort(column).rows())
 
 
-def write(
-    out: Path, inputs: RadInputs, made: Augmented, provenance: Provenance, figures: dict[str, Any]
-) -> None:
-    """Write the whole folder; every file gets its final name only when all are complete.
+def in_words(provenance: Provenance, figures: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a build read and made, what gave nothing and why, as the console prints it."""
+    counts = provenance.counts
+    words = {"questions": f"{counts['questions']:,} about {counts['images']:,} images"}
+    for name, found in figures["by_type"].items():
+        shares = f"{found['yes']:,} yes, {found['no']:,} no"
+        words[name] = f"{found['augmentations']:,} of {found['openings']:,} that open so ({shares})"
+    reasons = sorted(provenance.dropped.items(), key=lambda one: -one[1])
+    words["no augmentation"] = "; ".join(f"{count:,} {reason}" for reason, count in reasons) or "none"
+    model = figures["spacy_model"]
+    words["nouns found by"] = f"{model['name']} {model['version']}" if model else "nothing to tag"
+    return words
 
-    Raises
-    ------
-    ConfigError, SourceError
-        See :func:`shortcut_miner.storage.staged_folder`.
-    """
-    with staged_folder(out) as folder:
-        write_parquet(made.augmentations, folder / "augmentations.parquet", provenance)
-        write_parquet(made.skipped, folder / "skipped.parquet", provenance)
-        write_parquet(made.pools, folder / "pools.parquet", provenance)
-        write_parquet(inputs.questions.sort("question_id"), folder / "questions.parquet", provenance)
-        for name in TYPES:
-            own = made.augmentations.filter(pl.col("augmentation") == name)
-            for (split,), rows in own.group_by("split", maintain_order=True):
-                write_official(rows, folder, name, str(split))
-        write_json(provenance.for_manifest() | {"figures": figures}, folder / MANIFEST)
+
+def make_tables(inputs: RadInputs, made: Augmented) -> dict[str, Callable[[], pl.DataFrame]]:
+    """Return how each table of a build is made, by name."""
+    return {
+        "augmentations": lambda: made.augmentations,
+        "skipped": lambda: made.skipped,
+        "pools": lambda: made.pools,
+        "questions": partial(inputs.questions.sort, "question_id"),
+    }
+
+
+def write(
+    folder: Path,
+    tables: Mapping[str, Callable[[], pl.DataFrame]],
+    provenance: Provenance,
+    figures: dict[str, Any],
+) -> None:
+    """Write the tables, the official files and the manifest into a folder."""
+    made = {name: make() for name, make in tables.items()}
+    write_tables(folder, provenance, made)
+    for name in TYPES:
+        own = made["augmentations"].filter(pl.col("augmentation") == name)
+        for (split,), rows in own.group_by("split", maintain_order=True):
+            write_official(rows, folder, name, str(split))
+    write_manifest(folder, provenance, figures)
 
 
 def write_official(rows: pl.DataFrame, folder: Path, name: str, split: str) -> None:
     """Write the questions and annotations of one type and split as VQA's own programs read them."""
-    ids, images = (_release_ids(rows[column]) for column in ("question_id", "image_id"))
+    ids, images = (release_ids(rows[column]) for column in ("question_id", "image_id"))
     records = list(zip(ids, images, rows["question"], rows["answer"], rows["question_type"], strict=True))
     stem = f"yes-no_from_{name}_{split}"
     shared = {"info": _INFO, "license": _LICENSE, "data_type": name, "data_subtype": split}
@@ -149,20 +164,85 @@ def _write_bytes(path: Path, value: object) -> None:
     path.write_bytes(msgspec.json.encode(value) + b"\n")
 
 
-def _release_ids(ids: pl.Series) -> list[int | str]:
-    """Return ids as VQA writes them: numbers where all are numbers."""
-    if ids.str.contains(r"^(0|[1-9][0-9]{0,17})$").all():
-        return ids.cast(pl.Int64).to_list()
-    return ids.to_list()
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class BuildReport(reports.BuildReport):
+    """What ``rad build`` did."""
+
+    @property
+    def augmentations(self) -> pl.DataFrame:
+        """schemas.Augmentations, sorted by question_id."""
+        return self._table("augmentations")
+
+    @property
+    def skipped(self) -> pl.DataFrame:
+        """schemas.SkippedSources: every other question and why, sorted by question_id."""
+        return self._table("skipped")
+
+    @property
+    def pools(self) -> pl.DataFrame:
+        """augmentation, pool, substitute, count: what "no" answers were drawn from."""
+        return self._table("pools")
+
+    @property
+    def questions(self) -> pl.DataFrame:
+        """All source questions: schemas.Questions, sorted by question_id."""
+        return self._table("questions")
 
 
-def write_run_record(out: Path, files: RadFiles, costs: list[StageCost], inputs: RadInputs) -> None:
-    """Write ``run.json``: paths and costs, which don't change the result."""
-    record = {
-        "out": str(out.resolve()),
-        "files": {role: str(path.resolve()) for role, path in dataclasses.asdict(files).items() if path},
-        "stages": [dataclasses.asdict(cost) for cost in costs],
-        "notes": list(inputs.notes),
-    }
-    with staged_folder(out) as folder:
-        write_json(record, folder / RUN_RECORD)
+@dataclasses.dataclass(frozen=True, slots=True)
+class RadFolder:
+    """What ``rad build`` wrote.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    questions : pl.DataFrame
+        All source questions: schemas.Questions.
+    augmentations : pl.DataFrame
+        schemas.Augmentations.
+    manifest : dict
+        Provenance, counts and figures.
+    """
+
+    path: Path
+    questions: pl.DataFrame
+    augmentations: pl.DataFrame
+    manifest: dict[str, Any]
+
+    def augmented_questions(self) -> pl.DataFrame:
+        """Return the augmentations as schemas.Questions, with ten equal answers each."""
+        return self.augmentations.select(
+            "question_id",
+            "image_id",
+            "question",
+            "question_type",
+            answer_type=pl.lit("yes/no"),
+            answer="answer",
+            answers=pl.concat_list(*["answer"] * ANNOTATORS),
+            answer_record_key=pl.lit(None, pl.List(pl.UInt8)),
+            split="split",
+        )
+
+    def pairs(self) -> pl.DataFrame:
+        """Return schemas.AugmentationPairs: an augmentation keeps the id of its original."""
+        return self.augmentations.select(
+            original_id="question_id", augmented_id="question_id", augmentation="augmentation"
+        )
+
+
+def read_folder(path: Path) -> RadFolder:
+    """Return the tables of a RAD folder.
+
+    Raises
+    ------
+    SourceError
+        Not such a folder, a missing or damaged file, or files of two different builds.
+    """
+    folder = open_folder(path, COMMAND)
+    return RadFolder(
+        path=path,
+        questions=folder.table("questions"),
+        augmentations=folder.table("augmentations", Augmentations),
+        manifest=folder.manifest,
+    )

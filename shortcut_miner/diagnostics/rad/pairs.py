@@ -7,9 +7,10 @@ from pathlib import Path
 
 import polars as pl
 
+from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.rad.config import PairFiles
-from shortcut_miner.diagnostics.rad.folder import read_folder
-from shortcut_miner.diagnostics.rad.inputs import input_record, read_questions
+from shortcut_miner.diagnostics.rad.inputs import read_questions
+from shortcut_miner.diagnostics.rad.outputs import read_folder
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError, examples, problem_list
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.sources.opening.csv_text import read_csv
@@ -44,7 +45,7 @@ class Aligned:
 
 
 def aligned_folder(path: Path) -> Aligned:
-    """Return what a build's folder aligns; see :func:`.folder.read_folder` for errors."""
+    """Return what a build's folder aligns; see :func:`.outputs.read_folder` for errors."""
     folder = read_folder(path)
     return Aligned(folder.pairs(), folder.questions, folder.augmented_questions())
 
@@ -70,8 +71,7 @@ def aligned_files(files: PairFiles) -> Aligned:
     _check_known(pairs.table, originals, "original_id", str(files.questions))
     _check_known(pairs.table, augmented, "augmented_id", str(files.augmented_questions))
     named = {"pairs": pairs} | readings | {f"augmented_{role}": one for role, one in others.items()}
-    records = tuple(input_record(role, reading) for role, reading in named.items())
-    return Aligned(pairs.table, originals, augmented, records)
+    return Aligned(pairs.table, originals, augmented, InputFacts.of(named).records)
 
 
 def read_pairs(path: Path) -> Reading:

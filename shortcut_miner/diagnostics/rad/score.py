@@ -6,25 +6,20 @@ al., ACL 2021, section 2.1).
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from os import PathLike
 from pathlib import Path
 
 import polars as pl
 
+from shortcut_miner.datasets import reports
+from shortcut_miner.datasets.inputs import InputFacts, notes_of
+from shortcut_miner.datasets.scores import write_report
 from shortcut_miner.diagnostics.rad.config import PairFiles, ScoreConfig
-from shortcut_miner.diagnostics.rad.inputs import input_record
 from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned_folder, read_answers
 from shortcut_miner.errors import ConfigError, examples
+from shortcut_miner.options import PathText, option_name
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
-from shortcut_miner.scoring.tables import as_dict, as_latex, as_markdown
-from shortcut_miner.storage import (
-    MANIFEST,
-    InputRecord,
-    Provenance,
-    staged_folder,
-    write_json,
-    write_parquet,
-)
 from shortcut_miner.text import answer_forms
 
 METRICS = ("rad", "rad_backward", "accuracy_original", "accuracy_augmented")
@@ -32,8 +27,8 @@ _BY_TYPE = "augmentation"
 _KEYS = ("original_id", "augmented_id", _BY_TYPE)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ScoreReport:
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class ScoreReport(reports.ScoreReport):
     """RAD scores of models.
 
     Attributes
@@ -48,15 +43,13 @@ class ScoreReport:
         What was decided while reading.
     """
 
-    scores: pl.DataFrame
     counts: pl.DataFrame
-    notes: tuple[str, ...] = ()
 
 
 def score(
     path: Path | PairFiles,
-    original: Mapping[str, Path | Sequence[Path]],
-    augmented: Mapping[str, Path | Sequence[Path]],
+    original: Mapping[str, PathText | Sequence[PathText]],
+    augmented: Mapping[str, PathText | Sequence[PathText]],
     config: ScoreConfig | None = None,
     out: Path | None = None,
 ) -> ScoreReport:
@@ -89,12 +82,35 @@ def score(
     others, more = read_answers(_lists(augmented), aligned.augmented, pairs["augmented_id"], "augmented")
     readings |= more
     report = score_aligned(aligned, answers, others, config)
-    notes = tuple(f"{role}: {note}" for role, reading in readings.items() for note in reading.notes)
-    report = dataclasses.replace(report, notes=notes)
+    report = dataclasses.replace(report, notes=notes_of(readings))
     if out is not None:
-        records = (*aligned.records, *(input_record(role, reading) for role, reading in readings.items()))
-        _write(out, report, records, len(pairs), config)
+        write_report(
+            out,
+            report,
+            config=dataclasses.asdict(config),
+            inputs=(*aligned.records, *InputFacts.of(readings).records),
+            counts={"pairs": len(pairs), "models": report.counts["model"].n_unique()},
+        )
     return report
+
+
+def source_of(folder: Path | None, files: PairFiles) -> Path | PairFiles:
+    """Return what to score on: a build's folder or the files of two other sets.
+
+    Raises
+    ------
+    ConfigError
+        Both, or neither.
+    """
+    given = ", ".join(map(option_name, files.given))
+    if folder is not None and given:
+        raise ConfigError(f"rad score: got a folder and {given}, expected one of them. Leave the other out.")
+    if folder is None and not given:
+        raise ConfigError(
+            "rad score: got neither a folder nor --pairs, expected what rad build wrote, or --pairs with the "
+            "questions of both sides. Give one of them."
+        )
+    return files if folder is None else folder
 
 
 def score_aligned(
@@ -125,7 +141,11 @@ def score_aligned(
         _accuracy(judged, "original_right", "original_id", "accuracy_original", config),
         _accuracy(judged, "augmented_right", "augmented_id", "accuracy_augmented", config),
     ]
-    return ScoreReport(_complete(pl.concat(parts), models, kinds, config), _counts(judged, models, kinds))
+    return ScoreReport(
+        command="rad score",
+        scores=_complete(pl.concat(parts), models, kinds, config),
+        counts=_counts(judged, models, kinds),
+    )
 
 
 def _judged(
@@ -226,8 +246,11 @@ def _counts(judged: pl.DataFrame, models: list[str], kinds: list[str]) -> pl.Dat
     )
 
 
-def _lists(files: Mapping[str, Path | Sequence[Path]]) -> dict[str, Sequence[Path]]:
-    return {model: [given] if isinstance(given, Path) else given for model, given in files.items()}
+def _lists(files: Mapping[str, PathText | Sequence[PathText]]) -> dict[str, Sequence[Path]]:
+    return {
+        model: [Path(one) for one in ([given] if isinstance(given, str | PathLike) else given)]
+        for model, given in files.items()
+    }
 
 
 def _check_models(original: Mapping[str, object], augmented: Mapping[str, object]) -> None:
@@ -237,23 +260,3 @@ def _check_models(original: Mapping[str, object], augmented: Mapping[str, object
             f"{examples(augmented) or 'none'}, expected the same models on both sides. "
             "Give --original NAME=FILE and --augmented NAME=FILE for each."
         )
-
-
-def _write(
-    out: Path, report: ScoreReport, records: Sequence[InputRecord], pairs: int, config: ScoreConfig
-) -> None:
-    provenance = Provenance(
-        command="rad score",
-        config=dataclasses.asdict(config),
-        inputs=records,
-        counts={"pairs": pairs, "models": report.counts["model"].n_unique()},
-        dropped={},
-    )
-    known = report.scores.drop_nulls("value")  # a cell without a value is empty in tables
-    with staged_folder(out) as staging:
-        write_parquet(report.scores, staging / "scores.parquet", provenance)
-        write_parquet(report.counts, staging / "counts.parquet", provenance)
-        write_json(as_dict(report.scores), staging / "scores.json")
-        (staging / "scores.md").write_text(as_markdown(known) + "\n", encoding="utf-8")
-        (staging / "scores.tex").write_text(as_latex(known) + "\n", encoding="utf-8")
-        write_json(provenance.for_manifest(), staging / MANIFEST)

@@ -8,13 +8,12 @@ import dataclasses
 from pathlib import Path
 from typing import Any, Literal
 
-from shortcut_miner.errors import ConfigError
+from shortcut_miner.options import OnBadRow, as_paths, check_between, check_whole, fill_in, reject
 
 Preset = Literal["code", "paper"]
 PlanKind = Literal["evaluation", "training", "perfect-sight"]
 ContextKey = Literal["id", "name"]
 Padding = Literal["random", "none"]
-OnBadRow = Literal["error", "skip"]
 
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
@@ -32,14 +31,6 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 PLANS = ("evaluation", "training", "perfect-sight")
 MAX_K = 1000
-
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "preset": ("code", "paper"),
-    "plan": PLANS,
-    "context_key": ("id", "name"),
-    "padding": ("random", "none"),
-    "on_bad_row": ("error", "skip"),
-}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +68,12 @@ class SwapMixFiles:
     donor_scene_graphs: Path | None = None
     donor_detections: Path | None = None
     donor_detections_info: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Take paths as text too; embeddings may also be the name of a pipeline."""
+        as_paths(self, kept=("embeddings",))
+        if self.embeddings is not None:
+            object.__setattr__(self, "embeddings", str(self.embeddings))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,38 +136,18 @@ class SwapMixConfig:
 
     def __post_init__(self) -> None:
         """Fill in the preset and check every value."""
-        for name, choices in _CHOICES.items():
-            value = getattr(self, name)
-            if value not in choices and not (value is None and name in PRESETS["paper"]):
-                _reject(name, value, f"one of {', '.join(choices)}")
-        for name, value in PRESETS[self.preset].items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, value)
-        _check_whole("k", self.k, 1, MAX_K)
-        _check_whole("epochs", self.epochs, 1)
-        _check_whole("seed", self.seed, 0)
-        for name in ("min_cosine", "max_feature_cosine"):
-            value = getattr(self, name)
-            if value is not None and not -1 <= value <= 1:
-                _reject(name, value, "a number from -1 to 1")
-        if not 0 <= self.min_iou < 1:
-            _reject("min_iou", self.min_iou, "a number from 0, below 1")
+        fill_in(self, PRESETS)
+        check_whole(self, "k", 1, MAX_K)
+        check_whole(self, "epochs", 1)
+        check_whole(self, "seed", 0)
+        check_between(self, "min_cosine", -1, 1)
+        check_between(self, "min_iou", 0, 1, below=True)
         for name in ("swap_probability", "class_probability"):
-            if not 0 <= getattr(self, name) <= 1:
-                _reject(name, getattr(self, name), "a number from 0 to 1")
-        if self.max_feature_cosine is not None and self.plan == "perfect-sight":
-            _reject("max_feature_cosine", self.max_feature_cosine, "none with a perfect-sight plan")
-
-
-def _check_whole(name: str, value: int, low: int, high: int | None = None) -> None:
-    if not isinstance(value, int) or value < low or (high is not None and value > high):
-        span = f"a whole number from {low} to {high}" if high else f"a whole number of {low} or more"
-        _reject(name, value, span)
-
-
-def _reject(name: str, value: object, expected: str) -> None:
-    option = "--" + name.replace("_", "-")
-    raise ConfigError(f"{name}: got {value!r}, expected {expected}. Change {option}.")
+            check_between(self, name, 0, 1)
+        if self.max_feature_cosine is not None:
+            check_between(self, "max_feature_cosine", -1, 1)
+            if self.plan == "perfect-sight":
+                reject("max_feature_cosine", self.max_feature_cosine, "none with a perfect-sight plan")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,5 +177,6 @@ class ScoreConfig:
     def __post_init__(self) -> None:
         """Check every value."""
         if self.k is not None:
-            _check_whole("k", self.k, 1)
-        _check_whole("resamples", self.resamples, 0)
+            check_whole(self, "k", 1)
+        check_whole(self, "resamples", 0)
+        check_whole(self, "seed", 0)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
+from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.swapmix.config import SwapMixConfig, SwapMixFiles
 from shortcut_miner.diagnostics.swapmix.neighbours import read_similar_classes
 from shortcut_miner.diagnostics.swapmix.released import is_restructured, read_restructured
@@ -16,15 +17,8 @@ from shortcut_miner.sources.images.regions import read_regions
 from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.gqa import read_gqa_questions
-from shortcut_miner.storage import InputRecord, table_sha256
 
 _RELEVANT = ("relevant_question", "relevant_answer", "relevant_full_answer")
-_KEYS = {
-    "region_index": ["image_id", "region_index"],
-    "object_id": ["image_id", "object_id"],
-    "question_id": ["question_id"],
-    "neighbour": ["class", "neighbour"],
-}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,8 +41,8 @@ class SwapMixInputs:
         Given neighbours.
     embeddings : Embeddings or None
         Vectors of all class names (and of attributes for a perfect-sight plan).
-    records, dropped, notes, warnings
-        As in a manifest.
+    facts : InputFacts
+        Records, drops, notes and warnings.
     """
 
     questions: pl.DataFrame
@@ -60,10 +54,7 @@ class SwapMixInputs:
     detected: pl.Series | None
     similar: pl.DataFrame | None
     embeddings: Embeddings | None
-    records: tuple[InputRecord, ...]
-    dropped: Mapping[str, int]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
+    facts: InputFacts
 
 
 def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = None) -> SwapMixInputs:
@@ -105,13 +96,10 @@ def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = 
     if files.similar_classes is not None:
         readings["similar_classes"] = read_similar_classes(files.similar_classes)
         similar = readings["similar_classes"].table
-    records = [_record(role, reading) for role, reading in readings.items()]
-    notes = [f"{role}: {note}" for role, reading in readings.items() for note in reading.notes]
     embeddings = None
     if files.embeddings is not None:
         embeddings = read_embeddings(files.embeddings, words_of(_names(readings, config)))
-        records.append(_embeddings_record(embeddings))
-        notes += [f"embeddings: {note}" for note in embeddings.notes]
+        readings["embeddings"] = _as_reading(embeddings)
     tables = {role: reading.table for role, reading in readings.items()}
     donor_regions = tables.get("donor_detections")
     if donor_regions is None and files.donor_scene_graphs is not None:
@@ -126,14 +114,7 @@ def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = 
         detected=detected,
         similar=similar,
         embeddings=embeddings,
-        records=tuple(records),
-        dropped={
-            f"{role}: {reason}": count
-            for role, reading in readings.items()
-            for reason, count in reading.dropped.items()
-        },
-        notes=tuple(notes),
-        warnings=tuple(warning for warning in warnings if warning),
+        facts=InputFacts.of(readings, warnings),
     )
 
 
@@ -192,28 +173,9 @@ def _names(readings: Mapping[str, Reading], config: SwapMixConfig) -> set[str]:
     return names
 
 
-def _record(role: str, reading: Reading) -> InputRecord:
-    file = reading.file
-    key = next(key for column, key in _KEYS.items() if column in reading.table.columns)
-    return InputRecord(
-        role=role,
-        name=file.name if file.member is None else f"{file.name}/{file.member}",
-        size=file.size,
-        sha256=file.sha256,
-        content_sha256=table_sha256(reading.table, key),
-    )
-
-
-def _embeddings_record(embeddings: Embeddings) -> InputRecord:
+def _as_reading(embeddings: Embeddings) -> Reading:
     table = pl.DataFrame(
         {"word": embeddings.words, "vector": embeddings.vectors.tolist()},
         schema={"word": pl.String, "vector": pl.List(pl.Float64)},
     )
-    file = embeddings.file
-    return InputRecord(
-        role="embeddings",
-        name=file.name if file.member is None else f"{file.name}/{file.member}",
-        size=file.size,
-        sha256=file.sha256,
-        content_sha256=table_sha256(table, "word"),
-    )
+    return Reading(table=table, kind=embeddings.kind, file=embeddings.file, notes=embeddings.notes)

@@ -1,208 +1,272 @@
-"""Writing a SwapMix folder: plans streamed to Parquet, the tables beside them, manifest and run record."""
+"""What a SwapMix folder holds: plans, the tables beside them, its figures; and reading it back."""
 
 import dataclasses
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from shortcut_miner.diagnostics.swapmix.config import PlanKind
-from shortcut_miner.diagnostics.swapmix.context import Asked
-from shortcut_miner.diagnostics.swapmix.plan import KINDS, PlanRows
-from shortcut_miner.diagnostics.swapmix.world import World
-from shortcut_miner.storage import METADATA_KEY, ROW_GROUP_SIZE, Provenance
+from shortcut_miner.datasets import reports
+from shortcut_miner.datasets.folders import open_folder, write_manifest, write_tables
+from shortcut_miner.diagnostics.swapmix import plan_table
+from shortcut_miner.diagnostics.swapmix.config import SwapMixConfig
+from shortcut_miner.diagnostics.swapmix.inputs import SwapMixInputs
+from shortcut_miner.diagnostics.swapmix.perfect_sight import perfect_sight_rows
+from shortcut_miner.diagnostics.swapmix.plan import PlanRows, evaluation_rows, training_rows
+from shortcut_miner.diagnostics.swapmix.prepared import Prepared
+from shortcut_miner.errors import SourceError
+from shortcut_miner.storage import Provenance
 
-_TEXT, _NUMBER = pa.string(), pa.uint32()
-COLUMNS: dict[str, pa.DataType] = {
-    "question_id": _TEXT,
-    "perturbation": _NUMBER,
-    "image_id": _TEXT,
-    "object_id": _TEXT,
-    "region_index": _NUMBER,
-    "kind": _TEXT,
-    "swap_index": _NUMBER,
-    "from_class": _TEXT,
-    "to_class": _TEXT,
-    "from_attribute": _TEXT,
-    "to_attribute": _TEXT,
-    "is_padding": pa.bool_(),
-    "donor_image_id": _TEXT,
-    "donor_object_id": _TEXT,
-    "donor_region_index": _NUMBER,
-}
-# Nearly every row has another donor: a dictionary of these would be larger than the column.
-_PLAIN = ("donor_object_id",)
-_DETECTOR_ONLY = ("region_index", "donor_region_index")
+COMMAND = "swapmix build"
+SWAPS = "swaps"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PlanNames:
-    """What the numbers in :class:`PlanRows` stand for, ready to be looked up.
+class Drawn:
+    """What became of drawing a plan.
 
-    Text arrays per question, object and donor; ``attributes`` has the attribute sets, then single attributes.
+    Attributes
+    ----------
+    provenance : Provenance
+        With the counts of all rows.
+    rows_of_question : ndarray of int64
+        How many rows each question of the plan has.
     """
 
-    question_ids: pa.Array
-    question_images: pa.Array
-    object_ids: pa.Array
-    object_classes: NDArray[np.int64]
-    object_regions: NDArray[np.int64]
-    classes: pa.Array
-    attributes: pa.Array
-    images: pa.Array
-    donor_images: NDArray[np.int64]
-    donor_objects: pa.Array
-    donor_regions: NDArray[np.int64]
+    provenance: Provenance
+    rows_of_question: np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
-def plan_names(asked: Asked, world: World, attributes: pl.Series | None = None) -> PlanNames:
-    """Return the names of a plan; `attributes` are single ones, of a perfect-sight plan."""
-    sets = world.attribute_sets
-    donor_images = world.donors["image_id"]
-    images = donor_images.unique().sort()
-    return PlanNames(
-        question_ids=_text(asked.table["question_id"]),
-        question_images=_text(asked.table["image_id"]),
-        object_ids=_text(world.objects["object_id"]),
-        object_classes=world.objects["class_id"].to_numpy(),
-        object_regions=world.objects["region_index"].cast(pl.Int64).fill_null(-1).to_numpy(),
-        classes=_text(world.classes),
-        attributes=_text(sets if attributes is None else pl.concat([sets, attributes])),
-        images=_text(images),
-        donor_images=images.search_sorted(donor_images).to_numpy().astype(np.int64)
-        if len(images)
-        else np.empty(0, np.int64),
-        donor_objects=_text(world.donors["object_id"]),
-        donor_regions=world.donors["region_index"].cast(pl.Int64).fill_null(-1).to_numpy(),
+def draw_plan(
+    folder: Path | None,
+    inputs: SwapMixInputs,
+    ready: Prepared,
+    config: SwapMixConfig,
+    limit: int | None,
+    threads: int,
+) -> Drawn:
+    """Draw the plan, write everything if there is a folder, and return what was done."""
+    names = _names(ready)
+    counts: Counter[str] = Counter()
+    rows_of_question = np.zeros(len(ready.asked), np.int64)
+
+    def on_block(block: PlanRows) -> None:
+        counts.update(block.counts)
+        rows_of_question[: len(ready.asked)] += np.bincount(block.question, minlength=len(ready.asked))
+
+    def provenance() -> Provenance:
+        return describe(inputs, ready, config, counts, limit)
+
+    for name, rows in _plans(ready, config, threads):
+        path = None if folder is None else folder / f"{name}.parquet"
+        plan_table.write_plan(path, config.plan, rows, names, on_block, provenance)
+    drawn = Drawn(provenance(), rows_of_question)
+    if folder is not None:
+        beside = _tables_beside(ready, drawn, config)
+        write_tables(folder, drawn.provenance, {name: make() for name, make in beside.items()})
+        write_manifest(folder, drawn.provenance, figures(ready))
+    return drawn
+
+
+def make_tables(
+    ready: Prepared, drawn: Drawn, config: SwapMixConfig, threads: int
+) -> dict[str, Callable[[], pl.DataFrame]]:
+    """Return how each table of a build is made, by name; a plan is drawn again when it is asked for."""
+    names = _names(ready)
+    made: dict[str, Callable[[], pl.DataFrame]] = {
+        name: partial(plan_table.plan_frame, config.plan, rows, names)
+        for name, rows in _plans(ready, config, threads)
+    }
+    return made | _tables_beside(ready, drawn, config)
+
+
+def _names(ready: Prepared) -> plan_table.PlanNames:
+    return plan_table.plan_names(
+        ready.asked, ready.world, ready.attributes.names if ready.attributes else None
     )
 
 
-def plan_schema(plan: PlanKind) -> pa.Schema:
-    """Return the columns of a plan's file as they are handed over; in the file, dictionaries are text."""
-    names = [name for name in COLUMNS if plan != "perfect-sight" or name not in _DETECTOR_ONLY]
-    if plan == "training":
-        names = ["epoch" if name == "perturbation" else name for name in names]
-    types = {
-        name: pa.dictionary(pa.int32(), _TEXT) if kind == _TEXT else kind for name, kind in COLUMNS.items()
+def _tables_beside(
+    ready: Prepared, drawn: Drawn, config: SwapMixConfig
+) -> dict[str, Callable[[], pl.DataFrame]]:
+    made: dict[str, Callable[[], pl.DataFrame]] = {"similar_classes": lambda: ready.similar_classes.table}
+    if ready.similar_attributes is not None:
+        table = ready.similar_attributes.table
+        made["similar_attributes"] = partial(table.rename, {"class": "attribute"})
+    made["questions"] = partial(_questions, ready, drawn.rows_of_question, config)
+    return made
+
+
+def _plans(ready: Prepared, config: SwapMixConfig, threads: int) -> Iterator[tuple[str, Iterator[PlanRows]]]:
+    """Give the files of a plan, and the rows of each."""
+    asked, drawing = ready.asked, ready.drawing
+    if config.plan == "training":
+        for epoch in range(config.epochs):
+            yield f"training_epoch_{epoch:03d}", training_rows(asked, drawing, epoch, threads)
+    elif ready.attributes is not None:
+        yield SWAPS, perfect_sight_rows(asked, drawing, ready.attributes, threads)
+    else:
+        yield SWAPS, evaluation_rows(asked, drawing, threads)
+
+
+def _questions(ready: Prepared, rows: Any, config: SwapMixConfig) -> pl.DataFrame:
+    """Return all questions with how many rows each has in the plan (perturbations and the original)."""
+    counted = ready.asked.table.select("question_id").with_columns(
+        row_count=pl.Series(rows.astype(np.uint32))
+    )
+    name = "swap_count" if config.plan == "training" else "row_count"
+    return ready.questions.join(
+        counted, on="question_id", how="left", validate="1:1", maintain_order="left"
+    ).rename({"row_count": name})
+
+
+def describe(
+    inputs: SwapMixInputs, ready: Prepared, config: SwapMixConfig, counts: Counter[str], limit: int | None
+) -> Provenance:
+    """Return the provenance of a build whose rows are counted."""
+    world = ready.world
+    excluded = dict(
+        ready.questions.drop_nulls("exclusion").group_by("exclusion").len().sort("exclusion").rows()
+    )
+    found = {
+        "questions": len(ready.questions),
+        "questions_in_plan": len(ready.asked),
+        "images": len(world.images),
+        "objects": len(world.objects),
+        "donors": len(world.donors),
+        "classes": len(world.classes),
+        "classes_without_embedding": len(ready.similar_classes.without_vector),
+        "classes_without_similar_class": len(world.classes) - ready.similar_classes.table["class"].n_unique(),
+        "classes_without_donor": len(world.classes) - len(world.donor_classes()),
+        "relevant_ids_not_in_scene_graph": ready.asked.unknown_relevant,
     }
-    types |= {"epoch": _NUMBER} | dict.fromkeys(_PLAIN, _TEXT)
-    return pa.schema([(name, types[name]) for name in names])
+    if inputs.regions is not None:
+        found["objects_without_region"] = world.objects["region_index"].null_count()
+    if limit is not None:
+        found["limit"] = limit
+    return Provenance(
+        command=COMMAND,
+        config=dataclasses.asdict(config),
+        inputs=inputs.facts.records,
+        counts=found | dict(sorted(counts.items())),
+        dropped={
+            **inputs.facts.dropped,
+            **{f"questions: {reason}": count for reason, count in excluded.items()},
+        },
+    )
 
 
-def write_plan(
-    path: Path | None,
-    plan: PlanKind,
-    rows: Iterable[PlanRows],
-    names: PlanNames,
-    on_block: Callable[[PlanRows], None],
-    provenance: Callable[[], Provenance],
-) -> None:
-    """Stream a plan into one Parquet file, in row groups of the fixed size; None only draws it.
+def figures(ready: Prepared) -> dict[str, Any]:
+    """Return the names behind the counts."""
+    world = ready.world
+    without_donor = np.flatnonzero(np.diff(world.donor_start) == 0)
+    figures = {
+        "classes_without_embedding": list(ready.similar_classes.without_vector),
+        "classes_without_donor": world.classes.gather(pl.Series(without_donor)).to_list(),
+    }
+    if ready.similar_attributes is not None:
+        figures["attributes_without_embedding"] = list(ready.similar_attributes.without_vector)
+    return figures
 
-    Parameters
+
+def in_words(provenance: Provenance) -> dict[str, str]:
+    """Return what a build read and drew, what is missing and why, as the console prints it."""
+    n = {name: f"{count:,}" for name, count in provenance.counts.items()}
+    left_out = [f"{count:,} {reason}" for reason, count in provenance.dropped.items()]
+    missing = [
+        f"{n[name]} {name.replace('_', ' ')}"
+        for name, count in provenance.counts.items()
+        if ("without" in name or "with_" in name or "left_out" in name) and count
+    ]
+    by_class = f"{n.get('class_swaps', '0')} by class"
+    at_random = f"{n.get('class_swaps_to_random_classes', '0')} to random classes"
+    return {
+        "questions": f"{n['questions_in_plan']} of {n['questions']} about {n['images']} images",
+        "left out": "; ".join(left_out) if left_out else "nothing",
+        "objects": f"{n['objects']} of {n['classes']} classes; {n['donors']} donors",
+        "context": f"{n.get('context_objects', '0')} objects in all questions together",
+        "swaps": f"{by_class} ({at_random}), {n.get('attribute_swaps', '0')} by attribute",
+        "missing": "; ".join(missing) if missing else "nothing",
+        "rows": n.get("rows", "0"),
+    }
+
+
+def warnings(ready: Prepared) -> list[str]:
+    """Return what may be wrong with a plan."""
+    missing, total = len(ready.similar_classes.without_vector), len(ready.world.classes)
+    if missing * 10 <= total:
+        return []
+    return [
+        f"nothing is known about what is similar to {missing:,} of {total:,} classes; their class swaps are "
+        "to random classes (or none with --padding none). The manifest names them."
+    ]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class BuildReport(reports.BuildReport):
+    """What ``swapmix build`` did; a training plan has `training_epoch_000` and so on, and no `swaps`."""
+
+    @property
+    def swaps(self) -> pl.DataFrame:
+        """schemas.Swaps: the plan, question by question, the original first."""
+        return self._table(SWAPS)
+
+    @property
+    def questions(self) -> pl.DataFrame:
+        """All questions, sorted, with ``exclusion`` and how many rows each has in the plan."""
+        return self._table("questions")
+
+    @property
+    def similar_classes(self) -> pl.DataFrame:
+        """class, neighbour, cosine."""
+        return self._table("similar_classes")
+
+    @property
+    def similar_attributes(self) -> pl.DataFrame:
+        """attribute, neighbour, cosine; of a perfect-sight plan."""
+        return self._table("similar_attributes")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SwapMixFolder:
+    """What ``swapmix build`` wrote, but for the plan itself, which may be too large to hold.
+
+    Attributes
     ----------
-    on_block : callable
-        Told of every block of rows, to count what happened.
-    provenance : callable
-        Asked at the end, when everything is counted.
+    swaps : Path
+        The plan's file.
+    questions : pl.DataFrame
+        All questions of the build; ``exclusion`` says why one is not in the plan, ``row_count`` how many rows
+        it has there.
+    manifest : dict
+        Provenance and counts.
     """
-    if path is None:
-        for block in rows:
-            on_block(block)
-        return
-    schema = plan_schema(plan)
-    with pq.ParquetWriter(
-        path, schema, compression="zstd", store_schema=False,
-        use_dictionary=[name for name in schema.names if name not in _PLAIN],
-    ) as writer:  # fmt: skip
-        for group in _groups(rows, on_block):
-            writer.write_table(_as_table(group, names, schema), row_group_size=ROW_GROUP_SIZE)
-        writer.add_key_value_metadata({METADATA_KEY: json.dumps(provenance().for_table(), sort_keys=True)})
+
+    swaps: Path
+    questions: pl.DataFrame
+    manifest: dict[str, Any]
+
+    def excluded(self) -> set[str]:
+        """Return the ids of the questions that the plan leaves out."""
+        return set(self.questions.drop_nulls("exclusion")["question_id"].to_list())
 
 
-def _groups(rows: Iterable[PlanRows], on_block: Callable[[PlanRows], None]) -> Iterator[dict[str, Any]]:
-    """Cut blocks of any length into row groups of the fixed size."""
-    waiting: list[dict[str, Any]] = []
-    count = 0
-    for block in rows:
-        on_block(block)
-        columns = {
-            field.name: getattr(block, field.name)
-            for field in dataclasses.fields(block)
-            if field.name != "counts"
-        }
-        waiting.append(columns)
-        count += len(block)
-        if count >= ROW_GROUP_SIZE:
-            joined = _joined(waiting)
-            whole = count - count % ROW_GROUP_SIZE
-            for first in range(0, whole, ROW_GROUP_SIZE):
-                yield {name: column[first : first + ROW_GROUP_SIZE] for name, column in joined.items()}
-            waiting = [{name: column[whole:] for name, column in joined.items()}]
-            count -= whole
-    if count:
-        yield _joined(waiting)
+def read_folder(path: Path) -> SwapMixFolder:
+    """Return a folder of an evaluation or perfect-sight plan.
 
-
-def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-
-
-def _as_table(rows: Mapping[str, Any], names: PlanNames, schema: pa.Schema) -> pa.Table:
-    """Return one row group as Arrow columns, texts as dictionaries of those that occur."""
-    kind, objects, donors = rows["kind"], rows["object"], rows["donor"]
-    # A perfect-sight attribute swap has no donor, only a number of another meaning in its place.
-    columns = {
-        "question_id": _dictionary(rows["question"], names.question_ids),
-        "perturbation": pa.array(rows["number"]),
-        "epoch": pa.array(rows["number"]),
-        "image_id": _dictionary(rows["question"], names.question_images),
-        "object_id": _dictionary(objects, names.object_ids),
-        "region_index": _numbers(objects, names.object_regions),
-        "kind": _dictionary(kind.astype(np.int32), pa.array(KINDS)),
-        "swap_index": _nullable(rows["index"], kind == 0),
-        "from_class": _dictionary(_looked_up(objects, names.object_classes), names.classes),
-        "to_class": _dictionary(rows["to_class"], names.classes),
-        "from_attribute": _dictionary(rows["from_attribute"], names.attributes),
-        "to_attribute": _dictionary(rows["to_attribute"], names.attributes),
-        "is_padding": pa.array(rows["is_padding"]),
-        "donor_image_id": _dictionary(_looked_up(donors, names.donor_images), names.images),
-        "donor_object_id": names.donor_objects.take(_nullable(donors, donors < 0)),
-        "donor_region_index": _numbers(donors, names.donor_regions),
-    }
-    return pa.table({name: columns[name] for name in schema.names})
-
-
-def _looked_up(places: NDArray[np.int32], values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ``values[places]``, -1 where the place is -1."""
-    return np.where(places >= 0, values[places], -1) if len(values) else np.full(len(places), -1)
-
-
-def _numbers(places: NDArray[np.int32], values: NDArray[np.int64]) -> pa.Array:
-    found = _looked_up(places, values)
-    return _nullable(np.maximum(found, 0).astype(np.uint32), found < 0)
-
-
-def _nullable(values: NDArray[Any], is_null: NDArray[np.bool_]) -> pa.Array:
-    return pa.array(values, mask=is_null)
-
-
-def _dictionary(codes: NDArray[Any], values: pa.Array) -> pa.Array:
-    """Return ``values[codes]`` (null for -1) as an Arrow dictionary of the values that occur, in order."""
-    is_null = codes < 0
-    is_used = np.zeros(len(values) + 1, np.bool_)
-    is_used[codes] = True  # -1 marks the extra last place
-    used = np.flatnonzero(is_used[:-1])
-    place = np.cumsum(is_used[:-1], dtype=np.int32) - 1 if len(values) else np.zeros(1, np.int32)
-    indices = _nullable(place[np.maximum(codes, 0)], is_null)
-    return pa.DictionaryArray.from_arrays(indices, values.take(pa.array(used)))
-
-
-def _text(series: pl.Series) -> pa.Array:
-    return series.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(_TEXT)
+    Raises
+    ------
+    SourceError
+        It is no such folder, or a file is missing, damaged or of another build.
+    """
+    folder = open_folder(path, COMMAND)
+    if folder.manifest["config"].get("plan") == "training":
+        raise SourceError(
+            f"{path}: got a folder without an evaluation plan, expected one that swapmix build wrote. "
+            "A training plan can't be scored: build with --plan evaluation."
+        )
+    return SwapMixFolder(folder.check(SWAPS), folder.table("questions"), folder.manifest)

@@ -7,26 +7,23 @@ from typing import Any
 
 import polars as pl
 
+from shortcut_miner.datasets import reports
+from shortcut_miner.datasets.inputs import file_record
+from shortcut_miner.datasets.scores import write_report
 from shortcut_miner.diagnostics.swapmix.answers import read_plan_answers
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
-from shortcut_miner.diagnostics.swapmix.folder import read_folder, read_shape
-from shortcut_miner.diagnostics.swapmix.metrics import METRICS, judge, summary
+from shortcut_miner.diagnostics.swapmix.metrics import METRICS, PlanShape, judge, summary
+from shortcut_miner.diagnostics.swapmix.outputs import read_folder
 from shortcut_miner.diagnostics.swapmix.results import read_results
+from shortcut_miner.diagnostics.swapmix.shape import read_shape
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.scoring.tables import as_dict, as_latex, as_markdown
 from shortcut_miner.sources.opening.files import FileFacts
-from shortcut_miner.storage import (
-    MANIFEST,
-    InputRecord,
-    Provenance,
-    staged_folder,
-    write_json,
-    write_parquet,
-)
+
+COMMAND = "swapmix score"
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ScoreReport:
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class ScoreReport(reports.ScoreReport):
     """Scores of models on one plan.
 
     Attributes
@@ -36,20 +33,49 @@ class ScoreReport:
         :func:`shortcut_miner.scoring.intervals.summarise`): accuracy, object_reliance (class swaps),
         attribute_reliance, context_reliance, effective_accuracy, and as the paper's formula reads
         literally, effective_accuracy_perturbations_only.
-    classes : pl.DataFrame
+    class_flips : pl.DataFrame
         model, from_class, kind, and how often swaps of such objects flip a right answer.
     notes : tuple of str
         What was decided while reading.
     """
 
-    scores: pl.DataFrame
-    classes: pl.DataFrame
-    notes: tuple[str, ...]
+    class_flips: pl.DataFrame
+
+    @property
+    def classes(self) -> pl.DataFrame:
+        """The flips per class, by their former name."""
+        return self.class_flips
 
     def paper_table(self) -> pl.DataFrame:
         """Return a row a model, a column a metric."""
         wide = self.scores.pivot("metric", index="model", values="value")
         return wide.select("model", *(name for name in METRICS if name in wide.columns))
+
+
+def score_any(
+    folder: Path | None,
+    predictions: Mapping[str, Path],
+    class_results: Path | None,
+    attribute_results: Path | None,
+    config: ScoreConfig,
+    out: Path | None = None,
+) -> ScoreReport:
+    """Score predictions on a plan (:func:`score`), or released result files (:func:`score_results`).
+
+    Raises
+    ------
+    ConfigError
+        Neither a folder with predictions nor both result files, or some of each.
+    """
+    if folder is not None and predictions and class_results is None and attribute_results is None:
+        return score(folder, predictions, config, out)
+    if class_results is not None and attribute_results is not None and folder is None and not predictions:
+        return score_results(class_results, attribute_results, config, out)
+    raise ConfigError(
+        "swapmix score: got neither a folder with --predictions nor both --class-results and "
+        "--attribute-results (or some of each), expected one of the two. See: shortcut-miner swapmix "
+        "score --help"
+    )
 
 
 def score(
@@ -88,11 +114,12 @@ def score(
         classes.append(verdicts.classes.select(pl.lit(model).alias("model"), pl.all()))
         notes += [f"{model}: {note}" for note in given.notes]
         files[f"predictions of {model}"] = given.file
-    report = ScoreReport(pl.concat(scores), pl.concat(classes), tuple(notes))
+    report = ScoreReport(
+        command=COMMAND, scores=pl.concat(scores), class_flips=pl.concat(classes), notes=tuple(notes)
+    )
     if out is not None:
-        counts = {"questions": len(shape.questions), "rows": len(shape.kind), "models": len(predictions)}
         built = {"build": folder.manifest["config"]}
-        _write(out, report, files, counts, dataclasses.asdict(config) | built)
+        _write(out, report, files, shape, dataclasses.asdict(config) | built)
     return report
 
 
@@ -133,10 +160,10 @@ def score_results(
         )
     verdicts = judge(found.shape, found.answers, found.right, config)
     classes = verdicts.classes.select(pl.lit(model).alias("model"), pl.all())
-    report = ScoreReport(summary(found.shape, verdicts, model, config), classes, found.notes)
+    scores = summary(found.shape, verdicts, model, config)
+    report = ScoreReport(command=COMMAND, scores=scores, class_flips=classes, notes=found.notes)
     if out is not None:
-        counts = {"questions": len(found.shape.questions), "rows": len(found.shape.kind), "models": 1}
-        _write(out, report, dict(found.files), counts, dataclasses.asdict(config))
+        _write(out, report, found.files, found.shape, dataclasses.asdict(config))
     return report
 
 
@@ -144,19 +171,14 @@ def _write(
     out: Path,
     report: ScoreReport,
     files: Mapping[str, FileFacts],
-    counts: dict[str, int],
+    shape: PlanShape,
     config: dict[str, Any],
 ) -> None:
-    inputs = [
-        # Tens of millions of rows: the digest is of the file's bytes alone.
-        InputRecord(role=role, name=one.name, size=one.size, sha256=one.sha256, content_sha256=one.sha256)
-        for role, one in files.items()
-    ]
-    provenance = Provenance(command="swapmix score", config=config, inputs=inputs, counts=counts, dropped={})
-    with staged_folder(out) as staging:
-        write_parquet(report.scores, staging / "scores.parquet", provenance)
-        write_parquet(report.classes, staging / "class_flips.parquet", provenance)
-        write_json(as_dict(report.scores), staging / "scores.json")
-        (staging / "scores.md").write_text(as_markdown(report.scores) + "\n", encoding="utf-8")
-        (staging / "scores.tex").write_text(as_latex(report.scores) + "\n", encoding="utf-8")
-        write_json(provenance.for_manifest(), staging / MANIFEST)
+    counts = {
+        "questions": len(shape.questions),
+        "rows": len(shape.kind),
+        "models": report.scores["model"].n_unique(),
+    }
+    # Tens of millions of rows: the digest is of the file's bytes alone.
+    inputs = [file_record(role, file) for role, file in files.items()]
+    write_report(out, report, config=config, inputs=inputs, counts=counts)

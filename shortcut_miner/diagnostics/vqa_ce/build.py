@@ -3,40 +3,14 @@
 import dataclasses
 from pathlib import Path
 
+from shortcut_miner.datasets.folders import Run, publish
 from shortcut_miner.diagnostics.vqa_ce import outputs
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import OnStage, find_shortcuts
-from shortcut_miner.timing import StageCost, timed
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class BuildReport:
-    """What a build did, for the console and for programs.
-
-    Attributes
-    ----------
-    out : Path or None
-        The folder written; None for a dry run.
-    counts : dict of str to int
-        Rows, rules and subset sizes, as in the manifest.
-    dropped : dict of str to int
-        Rows left out, by reason.
-    notes, warnings : tuple of str
-        What was decided, and what may be wrong.
-    costs : list of StageCost
-        By stage.
-    is_complete : bool
-        False if ``max_rules`` cut the search or rows were skipped on request.
-    """
-
-    out: Path | None
-    counts: dict[str, int]
-    dropped: dict[str, int]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
-    costs: list[StageCost]
-    is_complete: bool
+from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
+from shortcut_miner.diagnostics.vqa_ce.shortcuts import find_shortcuts
+from shortcut_miner.mining.threads import thread_count
+from shortcut_miner.timing import OnStage, timed
 
 
 def build(
@@ -68,31 +42,38 @@ def build(
     SourceError, ConfigError
         Bad input, or an output folder that can't be written; nothing on disk is changed then.
     """
-    if config.items is None:
-        config = dataclasses.replace(config, items="both" if files.detections else "words")
-    costs: list[StageCost] = []
-    with timed(costs, "read", on_stage):
+    config = config.for_files(files)
+    run = Run(files=files, backend="numba", threads=threads or thread_count(), on_stage=on_stage)
+    with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, config, limit)
     found = find_shortcuts(
-        inputs.train, inputs.val, inputs.labels, config, threads=threads, costs=costs, on_stage=on_stage
-    )
-    provenance, figures = outputs.describe(inputs, found, config, limit)
-    if out is not None:
-        with timed(costs, "write", on_stage):
-            outputs.write(out, inputs, found, config, provenance, figures)
-        outputs.write_run_record(out, files, costs, inputs, threads)
-    warnings = list(inputs.warnings)
+        inputs.train, inputs.val, inputs.labels, config,
+        threads=run.threads, costs=run.costs, on_stage=on_stage,
+    )  # fmt: skip
+    facts = inputs.facts
     if not found.is_complete:
-        warnings.append(
+        cut = (
             f"mining stopped after max_rules = {config.max_rules:,} antecedents; what it found is exact, but "
             "rules are missing. Raise --min-count or --max-rules."
         )
-    return BuildReport(
+        facts = dataclasses.replace(facts, warnings=(*facts.warnings, cut))
+    provenance, figures = outputs.describe(inputs, found, config, limit)
+    tables = outputs.make_tables(inputs, found, config)
+    if out is not None:
+        publish(
+            out,
+            run,
+            lambda folder: outputs.write(folder, inputs, found, tables, provenance, figures),
+            notes=facts.notes,
+            warnings=facts.warnings,
+        )
+    return BuildReport.of(
+        run,
+        facts,
+        provenance,
         out=out,
-        counts=dict(provenance.counts),
-        dropped=dict(provenance.dropped),
-        notes=inputs.notes,
-        warnings=tuple(warnings),
-        costs=costs,
-        is_complete=found.is_complete and not inputs.dropped,
+        figures=figures,
+        words=outputs.in_words(provenance),
+        tables=tables,
+        is_complete=found.is_complete,
     )

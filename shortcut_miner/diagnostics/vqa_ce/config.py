@@ -6,19 +6,25 @@ the article (Dancette et al., ICCV 2021). The room's README has the table of bot
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.options import (
+    AnswerTies,
+    ItemKinds,
+    OnBadRow,
+    Scorer,
+    SupersetFilter,
+    Tokenizer,
+    as_paths,
+    check_between,
+    check_whole,
+    fill_in,
+)
 
 Preset = Literal["code", "paper"]
-ItemKinds = Literal["words", "objects", "both"]
-Tokenizer = Literal["basic_english", "spacy", "spacy-lemma"]
-SupersetFilter = Literal["immediate", "all", "none"]
 Vote = Literal["best", "weighted"]
 SupportRounding = Literal["floor-float32", "ceil"]
-AnswerTies = Literal["first", "lexicographic"]
-OnBadRow = Literal["error", "skip"]
-Scorer = Literal["vqa-official", "vqa-normalized", "exact", "soft-labels"]
 
 PRESETS: dict[str, dict[str, Any]] = {
     "code": {
@@ -33,17 +39,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "support_rounding": "ceil",
         "empty_rule": True,
     },
-}
-
-_CHOICES: dict[str, tuple[str, ...]] = {
-    "preset": ("code", "paper"),
-    "items": ("words", "objects", "both"),
-    "tokenizer": ("basic_english", "spacy", "spacy-lemma"),
-    "superset_filter": ("immediate", "all", "none"),
-    "vote": ("best", "weighted"),
-    "support_rounding": ("floor-float32", "ceil"),
-    "answer_ties": ("first", "lexicographic"),
-    "on_bad_row": ("error", "skip"),
 }
 
 
@@ -70,6 +65,10 @@ class VqaCeFiles:
     val_questions: Path
     val_annotations: Path
     detections: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Take paths as text too."""
+        as_paths(self)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,46 +151,28 @@ class VqaCeConfig:
 
     def __post_init__(self) -> None:
         """Fill in the preset and check every value."""
-        for name, choices in _CHOICES.items():
-            value = getattr(self, name)
-            if value not in choices and not (value is None and name in _OPTIONAL):
-                _reject(name, value, f"one of {', '.join(choices)}")
-        for name, value in PRESETS[self.preset].items():
-            if getattr(self, name) is None:
-                object.__setattr__(self, name, value)
+        fill_in(self, PRESETS)
         if self.min_count is not None and self.min_support is not None:
             raise ConfigError(
                 f"min_count and min_support: got {self.min_count} and {self.min_support}, expected only one. "
                 "Leave one of --min-count and --min-support out."
             )
-        if self.min_support is not None and not 0 < self.min_support <= 1:
-            _reject("min_support", self.min_support, "a share above 0, at most 1")
-        _check_whole("min_count", 8 if self.min_count is None else self.min_count, 1)
-        _check_whole("max_antecedent", self.max_antecedent, 1, 8)
-        _check_whole("top_answers", self.top_answers, 1)
-        _check_whole("max_rules", self.max_rules, 1)
-        _check_whole("seed", self.seed, 0)
-        _check_whole("min_val_count", self.min_val_count, 1)
+        if self.min_support is not None:
+            check_between(self, "min_support", 0, 1, above=True)
+        if self.min_count is not None:
+            check_whole(self, "min_count", 1)
+        check_whole(self, "max_antecedent", 1, 8)
+        check_whole(self, "seed", 0)
+        for name in ("top_answers", "max_rules", "min_val_count"):
+            check_whole(self, name, 1)
         for name in ("min_confidence", "score_threshold", "max_q", "max_improvement_p"):
-            if not 0 <= getattr(self, name) <= 1:
-                _reject(name, getattr(self, name), "a number from 0 to 1")
+            check_between(self, name, 0, 1)
 
-
-_OPTIONAL = {"items", *PRESETS["code"]}
-
-
-def _check_whole(name: str, value: int, low: int, high: int | None = None) -> None:
-    if not isinstance(value, int) or value < low or (high is not None and value > high):
-        _reject(
-            name,
-            value,
-            f"a whole number from {low} to {high}" if high else f"a whole number of {low} or more",
-        )
-
-
-def _reject(name: str, value: object, expected: str) -> None:
-    option = "--" + name.replace("_", "-")
-    raise ConfigError(f"{name}: got {value!r}, expected {expected}. Change {option}.")
+    def for_files(self, files: VqaCeFiles) -> "VqaCeConfig":
+        """Return the options with ``items`` decided: both, or words without detections."""
+        if self.items is not None:
+            return self
+        return dataclasses.replace(self, items="both" if files.detections else "words")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +201,7 @@ class ScoreConfig:
 
     def __post_init__(self) -> None:
         """Check every value."""
-        if self.scorer is not None and self.scorer not in get_args(Scorer):
-            _reject("scorer", self.scorer, f"one of {', '.join(get_args(Scorer))}")
-        _check_whole("min_count", self.min_count, 1)
-        _check_whole("resamples", self.resamples, 0)
+        fill_in(self)
+        check_whole(self, "min_count", 1)
+        check_whole(self, "resamples", 0)
+        check_whole(self, "seed", 0)

@@ -6,14 +6,12 @@ from typing import Any
 
 import polars as pl
 
+from shortcut_miner.datasets.folders import open_folder
+from shortcut_miner.diagnostics.vqa_ce.outputs import COMMAND
 from shortcut_miner.encoding import Transactions, Vocabulary, encode_item_lists
-from shortcut_miner.errors import SourceError
 from shortcut_miner.mining.rules import RuleArrays, encode_rules
-from shortcut_miner.schemas import Rules, Split, validated
-from shortcut_miner.storage import MANIFEST, read_json_file, read_provenance
+from shortcut_miner.schemas import Rules, Split
 from shortcut_miner.text import answer_forms
-
-_TABLES = ("questions", "rules", "split")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,41 +52,14 @@ def read_folder(path: Path) -> VqaCeFolder:
     SourceError
         Not such a folder, a missing or damaged file, or files of two different builds.
     """
-    if not (path / MANIFEST).is_file():
-        what = (
-            "a file" if path.is_file() else "no such folder" if not path.exists() else f"no {MANIFEST} in it"
-        )
-        raise SourceError(f"{path}: got {what}, expected a folder that vqa-ce build wrote. Give that folder.")
-    manifest = read_json_file(path / MANIFEST)
-    if manifest.get("command") != "vqa-ce build":
-        raise SourceError(
-            f"{path}: got the output of {manifest.get('command')!r}, expected that of vqa-ce build. "
-            "Give the folder of a vqa-ce build."
-        )
-    tables = {name: _read_table(path / f"{name}.parquet", manifest) for name in _TABLES}
+    folder = open_folder(path, COMMAND)
     return VqaCeFolder(
         path=path,
-        questions=tables["questions"],
-        rules=validated(tables["rules"], Rules, str(path / "rules.parquet")),
-        split=validated(tables["split"], Split, str(path / "split.parquet")),
-        manifest=manifest,
+        questions=folder.table("questions"),
+        rules=folder.table("rules", Rules),
+        split=folder.table("split", Split),
+        manifest=folder.manifest,
     )
-
-
-def _read_table(path: Path, manifest: dict[str, Any]) -> pl.DataFrame:
-    try:
-        provenance = read_provenance(path)
-        table = pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise SourceError(
-            f"{path}: got {error}, expected a table that vqa-ce build wrote. Run the build again."
-        ) from error
-    if any(provenance.get(key) != manifest.get(key) for key in ("version", "config", "counts")):
-        raise SourceError(
-            f"{path}: got a table of another build than {MANIFEST} describes, expected files of one build. "
-            "The last build was interrupted while it replaced an older one: run it again."
-        )
-    return table
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

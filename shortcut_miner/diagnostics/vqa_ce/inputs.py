@@ -1,17 +1,15 @@
 """Reading what VQA-CE needs: training and validation questions with answers, and object labels."""
 
 import dataclasses
-from collections.abc import Mapping
 
 import polars as pl
 
+from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.labels import read_labels
-from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.vqa import read_vqa
-from shortcut_miner.storage import InputRecord, table_sha256
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -24,21 +22,14 @@ class VqaCeInputs:
         schemas.Questions, in file order.
     labels : pl.DataFrame or None
         schemas.Labels.
-    records : tuple of InputRecord
-        One a file.
-    dropped : mapping of str to int
-        Rows skipped on request, by file and reason.
-    notes, warnings : tuple of str
-        In words, for the console and ``run.json``.
+    facts : InputFacts
+        Records, drops, notes and warnings.
     """
 
     train: pl.DataFrame
     val: pl.DataFrame
     labels: pl.DataFrame | None
-    records: tuple[InputRecord, ...]
-    dropped: Mapping[str, int]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...]
+    facts: InputFacts
 
 
 def read_inputs(files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None) -> VqaCeInputs:
@@ -62,41 +53,14 @@ def read_inputs(files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None
     )
     val, *val_readings = read_vqa(files.val_questions, files.val_annotations, on_bad_row=skip, limit=limit)
     readings = dict(zip(_VQA_ROLES, (*train_readings, *val_readings), strict=True))
-    warnings: list[str] = []
+    warnings: list[str | None] = []
     labels = None
     if config.items != "words" and files.detections is not None:
         readings["detections"] = read_labels(files.detections, on_bad_row=skip)
         labels = readings["detections"].table
         for split, table in (("training questions", train), ("validation questions", val)):
-            warning = check_image_join(table["image_id"], labels["image_id"], left=split)
-            warnings += [warning] if warning else []
-    return VqaCeInputs(
-        train=train,
-        val=val,
-        labels=labels,
-        records=tuple(_record(role, reading) for role, reading in readings.items()),
-        dropped={
-            f"{role}: {reason}": count
-            for role, reading in readings.items()
-            for reason, count in reading.dropped.items()
-        },
-        notes=tuple(f"{role}: {note}" for role, reading in readings.items() for note in reading.notes),
-        warnings=tuple(warnings),
-    )
+            warnings.append(check_image_join(table["image_id"], labels["image_id"], left=split))
+    return VqaCeInputs(train=train, val=val, labels=labels, facts=InputFacts.of(readings, warnings))
 
 
 _VQA_ROLES = ("train_questions", "train_annotations", "val_questions", "val_annotations")
-
-
-def _record(role: str, reading: Reading) -> InputRecord:
-    table = reading.table
-    key = "question_id" if "question_id" in table.columns else ["image_id", "label", "score"]
-    return InputRecord(
-        role=role,
-        name=reading.file.name
-        if reading.file.member is None
-        else f"{reading.file.name}/{reading.file.member}",
-        size=reading.file.size,
-        sha256=reading.file.sha256,
-        content_sha256=table_sha256(table, key),
-    )

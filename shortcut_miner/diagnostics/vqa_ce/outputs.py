@@ -1,6 +1,8 @@
-"""Writing a VQA-CE folder: tables, the release's JSON files, manifest and run record."""
+"""What a VQA-CE folder holds: its tables, the release's JSON files, and its figures."""
 
 import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,26 +11,20 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 
-from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+from shortcut_miner.datasets import reports
+from shortcut_miner.datasets.folders import release_ids, write_manifest, write_tables
+from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
 from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeInputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts
 from shortcut_miner.encoding import with_item_lists
 from shortcut_miner.mining.matcher import match_pairs
 from shortcut_miner.mining.rules import rules_table
-from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.schemas import SUBSETS, VERDICTS, MeasuredRules, Rules, Split, validated
-from shortcut_miner.storage import (
-    MANIFEST,
-    RUN_RECORD,
-    Provenance,
-    parquet_stream,
-    staged_folder,
-    write_json,
-    write_parquet,
-)
-from shortcut_miner.timing import StageCost
+from shortcut_miner.storage import Provenance, parquet_stream
 
+COMMAND = "vqa-ce build"
 _HISTOGRAM_BINS = 10
+_MATCHES = "matches"
 
 
 def describe(
@@ -62,7 +58,7 @@ def describe(
     if held_out:
         counts["holdout_rows"] = held_out
     too_rare = f"training rows whose answer is not among the top {config.top_answers:,}"
-    dropped = dict(inputs.dropped) | {too_rare: len(inputs.train) - held_out - rows}
+    dropped = dict(inputs.facts.dropped) | {too_rare: len(inputs.train) - held_out - rows}
     if inputs.labels is not None:
         for split, table in (("training", inputs.train), ("validation", inputs.val)):
             known = table["image_id"].is_in(inputs.labels["image_id"].unique().implode())
@@ -70,9 +66,9 @@ def describe(
     if limit is not None:
         counts["limit"] = limit
     provenance = Provenance(
-        command="vqa-ce build",
+        command=COMMAND,
         config=dataclasses.asdict(config),
-        inputs=inputs.records,
+        inputs=inputs.facts.records,
         counts=counts,
         dropped={reason: count for reason, count in dropped.items() if count},
     )
@@ -122,49 +118,70 @@ def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.str_]]) -> 
     }
 
 
+def in_words(provenance: Provenance) -> dict[str, str]:
+    """Return what a build read and found, as the console prints it."""
+    n = {name: f"{count:,}" for name, count in provenance.counts.items()}
+    kinds = ", ".join(f"{n[f'rules_{kind}']} {kind}" for kind in ("words", "objects", "multimodal"))
+    left_out = [f"{count:,} {reason}" for reason, count in provenance.dropped.items()]
+    return {
+        "training": f"{n['train_questions']} questions about {n['train_images']} images",
+        "validation": f"{n['val_questions']} questions about {n['val_images']} images",
+        "left out": "; ".join(left_out) if left_out else "nothing",
+        "rules": f"{n['rules']} ({kinds}), each in {n['min_count']} or more training rows",
+        "classifier": f"{n['classifier_rules']} of them",
+        "split": f"{n['easy']} easy, {n['counterexamples']} counterexamples, {n['hard']} hard",
+    }
+
+
+def make_tables(
+    inputs: VqaCeInputs, found: Shortcuts, config: VqaCeConfig
+) -> dict[str, Callable[[], pl.DataFrame]]:
+    """Return how each table of a build is made, by name."""
+    made: dict[str, Callable[[], pl.DataFrame]] = {
+        "rules": partial(_rules, found),
+        "split": partial(_split, inputs, found),
+        "rule_predictions": partial(_predictions, inputs, found),
+        "questions": partial(_questions, inputs, found),
+    }
+    if config.keep_dropped:
+        made["dropped_rules"] = partial(_dropped_rules, found, f"superset_filter {config.superset_filter}")
+    if config.keep_matches:
+        made[_MATCHES] = lambda: pl.concat([_NO_MATCHES, *_matches(inputs, found)])
+    return made
+
+
 def write(
-    out: Path,
+    folder: Path,
     inputs: VqaCeInputs,
     found: Shortcuts,
-    config: VqaCeConfig,
+    tables: Mapping[str, Callable[[], pl.DataFrame]],
     provenance: Provenance,
     figures: dict[str, Any],
 ) -> None:
-    """Write the whole folder; every file gets its final name only when all are complete.
-
-    Raises
-    ------
-    ConfigError, SourceError
-        See :func:`shortcut_miner.storage.staged_folder`.
-    """
-    rules, split, predictions = _tables(inputs, found)
-    with staged_folder(out) as folder:
-        write_parquet(rules, folder / "rules.parquet", provenance)
-        write_parquet(split.sort("question_id"), folder / "split.parquet", provenance)
-        write_parquet(predictions.sort("question_id"), folder / "rule_predictions.parquet", provenance)
-        questions = with_item_lists(inputs.val, found.validation).sort("question_id")
-        write_parquet(_with_unknown_objects(questions, inputs), folder / "questions.parquet", provenance)
-        if config.keep_dropped:
-            dropped = rules_table(found.dropped_rules, found.training.vocabulary, len(found.training))
-            dropped = dropped.with_columns(dropped_by=pl.lit(f"superset_filter {config.superset_filter}"))
-            write_parquet(dropped, folder / "dropped_rules.parquet", provenance)
-        if config.keep_matches:
-            _write_matches(folder / "matches.parquet", inputs, found, provenance)
-        for subset in SUBSETS:
-            ids = split.filter(pl.col("subset") == subset)["question_id"]
-            (folder / f"{subset}.json").write_bytes(msgspec.json.encode(_release_ids(ids)))
-        results = zip(_release_ids(predictions["question_id"]), predictions["answer"].to_list(), strict=True)
-        released = [{"question_id": question_id, "answer": answer} for question_id, answer in results]
-        (folder / "rules_predictions.json").write_bytes(msgspec.json.encode(released))
-        write_json(provenance.for_manifest() | {"figures": figures}, folder / MANIFEST)
+    """Write the tables, the release's files and the manifest into a folder."""
+    made = {name: make() for name, make in tables.items() if name != _MATCHES}
+    write_tables(folder, provenance, made)
+    if _MATCHES in tables:  # too many to hold all of them
+        schema = pa.schema([("question_id", pa.large_string()), ("rule_id", pa.uint32())])
+        with parquet_stream(folder / f"{_MATCHES}.parquet", schema, provenance) as write_rows:
+            for block in _matches(inputs, found):
+                write_rows(block)
+    ids = inputs.val["question_id"]
+    for subset in SUBSETS:
+        chosen = ids.filter(found.subset == subset)
+        (folder / f"{subset}.json").write_bytes(msgspec.json.encode(release_ids(chosen)))
+    answers = found.training.vocabulary.answers.gather(pl.Series(found.predicted.astype(np.uint32)))
+    results = zip(release_ids(ids), answers.to_list(), strict=True)
+    released = [{"question_id": question_id, "answer": answer} for question_id, answer in results]
+    (folder / "rules_predictions.json").write_bytes(msgspec.json.encode(released))
+    write_manifest(folder, provenance, figures)
 
 
-def _tables(inputs: VqaCeInputs, found: Shortcuts) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """Return the rules, split and rule prediction tables; the latter two in input order."""
-    totals, vocabulary = found.val_totals, found.training.vocabulary
+def _rules(found: Shortcuts) -> pl.DataFrame:
+    totals = found.val_totals
     in_classifier = np.zeros(len(found.rules), np.bool_)
     in_classifier[found.kept] = True
-    rules = rules_table(found.rules, vocabulary, len(found.training)).with_columns(
+    rules = rules_table(found.rules, found.training.vocabulary, len(found.training)).with_columns(
         val_antecedent_count=pl.Series(totals.rule_fired.astype(np.uint64)),
         val_rule_count=pl.Series(totals.rule_right.astype(np.uint64)),
         in_classifier=pl.Series(in_classifier),
@@ -173,9 +190,18 @@ def _tables(inputs: VqaCeInputs, found: Shortcuts) -> tuple[pl.DataFrame, pl.Dat
         pl.col("val_rule_count") / pl.col("val_antecedent_count")
     )
     rules = rules.with_columns(val_confidence=val_confidence)
-    schema: type[Rules] = Rules
-    if found.measures is not None:
-        rules, schema = rules.with_columns(found.measures.get_columns()), MeasuredRules
+    if found.measures is None:
+        return validated(rules, Rules, "rules")
+    return validated(rules.with_columns(found.measures.get_columns()), MeasuredRules, "rules")
+
+
+def _dropped_rules(found: Shortcuts, dropped_by: str) -> pl.DataFrame:
+    dropped = rules_table(found.dropped_rules, found.training.vocabulary, len(found.training))
+    return dropped.with_columns(dropped_by=pl.lit(dropped_by))
+
+
+def _split(inputs: VqaCeInputs, found: Shortcuts) -> pl.DataFrame:
+    totals = found.val_totals
     split = pl.DataFrame(
         {
             "question_id": inputs.val["question_id"],
@@ -186,14 +212,23 @@ def _tables(inputs: VqaCeInputs, found: Shortcuts) -> tuple[pl.DataFrame, pl.Dat
             "best_correct_rule_id": _rule_ids(totals.row_best_right),
         }
     )
-    predictions = pl.DataFrame(
+    return validated(split, Split, "split").sort("question_id")
+
+
+def _predictions(inputs: VqaCeInputs, found: Shortcuts) -> pl.DataFrame:
+    answers = found.training.vocabulary.answers
+    return pl.DataFrame(
         {
             "question_id": inputs.val["question_id"],
-            "answer": vocabulary.answers.gather(pl.Series(found.predicted.astype(np.uint32))),
+            "answer": answers.gather(pl.Series(found.predicted.astype(np.uint32))),
             "rule_id": _rule_ids(found.predicted_by),
         }
-    )
-    return validated(rules, schema, "rules"), validated(split, Split, "split"), predictions
+    ).sort("question_id")
+
+
+def _questions(inputs: VqaCeInputs, found: Shortcuts) -> pl.DataFrame:
+    questions = with_item_lists(inputs.val, found.validation).sort("question_id")
+    return _with_unknown_objects(questions, inputs)
 
 
 def _rule_ids(positions: np.ndarray[Any, np.dtype[np.int64]]) -> pl.Series:
@@ -210,38 +245,48 @@ def _with_unknown_objects(questions: pl.DataFrame, inputs: VqaCeInputs) -> pl.Da
     return questions.with_columns(objects=pl.when(known).then("objects"))
 
 
-def _release_ids(ids: pl.Series) -> list[int | str]:
-    """Return ids as the release writes them: numbers where they are numbers."""
-    if ids.str.contains(r"^(0|[1-9][0-9]{0,17})$").all():
-        return ids.cast(pl.Int64).to_list()
-    return ids.to_list()
+_NO_MATCHES = pl.DataFrame(schema={"question_id": pl.String, "rule_id": pl.UInt32})
 
 
-def _write_matches(path: Path, inputs: VqaCeInputs, found: Shortcuts, provenance: Provenance) -> None:
-    """Write (question_id, rule_id) for every rule that fires, block by block, in input order."""
-    schema = pa.schema([("question_id", pa.large_string()), ("rule_id", pa.uint32())])
+def _matches(inputs: VqaCeInputs, found: Shortcuts) -> Iterator[pl.DataFrame]:
+    """Give (question_id, rule_id) for every rule that fires, block by block, in input order."""
     ids = inputs.val["question_id"]
-    with parquet_stream(path, schema, provenance) as write_rows:
-        for first, offsets, pairs in match_pairs(found.rules, found.validation, found.val_totals.row_fired):
-            rows = first + np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-            block = pl.DataFrame(
-                {"question_id": ids.gather(pl.Series(rows)), "rule_id": pairs.astype(np.uint32)}
-            )
-            write_rows(block)
+    for first, offsets, pairs in match_pairs(found.rules, found.validation, found.val_totals.row_fired):
+        rows = first + np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+        columns = {"question_id": ids.gather(pl.Series(rows)), "rule_id": pairs.astype(np.uint32)}
+        yield pl.DataFrame(columns)
 
 
-def write_run_record(
-    out: Path, files: VqaCeFiles, costs: list[StageCost], inputs: VqaCeInputs, threads: int | None
-) -> None:
-    """Write ``run.json``: paths, threads and costs, which don't change the result."""
-    record = {
-        "out": str(out.resolve()),
-        "files": {role: str(path.resolve()) for role, path in dataclasses.asdict(files).items() if path},
-        "backend": "numba",
-        "threads": threads or thread_count(),
-        "stages": [dataclasses.asdict(cost) for cost in costs],
-        "notes": list(inputs.notes),
-        "warnings": list(inputs.warnings),
-    }
-    with staged_folder(out) as folder:
-        write_json(record, folder / RUN_RECORD)
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class BuildReport(reports.BuildReport):
+    """What ``vqa-ce build`` did."""
+
+    @property
+    def rules(self) -> pl.DataFrame:
+        """schemas.MeasuredRules in rule order, with ``in_classifier``."""
+        return self._table("rules")
+
+    @property
+    def split(self) -> pl.DataFrame:
+        """schemas.Split, sorted by question_id."""
+        return self._table("split")
+
+    @property
+    def questions(self) -> pl.DataFrame:
+        """The evaluated questions: schemas.Questions, with words and objects; sorted by question_id."""
+        return self._table("questions")
+
+    @property
+    def rule_predictions(self) -> pl.DataFrame:
+        """question_id, answer, rule_id (null: no kept rule fires): the rule classifier's answers."""
+        return self._table("rule_predictions")
+
+    @property
+    def dropped_rules(self) -> pl.DataFrame:
+        """schemas.Rules that the superset filter dropped; with ``keep_dropped``."""
+        return self._table("dropped_rules")
+
+    @property
+    def matches(self) -> pl.DataFrame:
+        """question_id, rule_id for every rule that fires; with ``keep_matches``."""
+        return self._table("matches")

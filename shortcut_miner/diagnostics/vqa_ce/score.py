@@ -5,7 +5,7 @@ images; and per rule how often a model gives the rule's answer where the rule fi
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,11 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shortcut_miner.datasets import reports
+from shortcut_miner.datasets.inputs import InputFacts, notes_of
+from shortcut_miner.datasets.scores import write_report
 from shortcut_miner.diagnostics.vqa_ce import classifier
-from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, Scorer
+from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
 from shortcut_miner.diagnostics.vqa_ce.folder import (
     EncodedFolder,
     VqaCeFolder,
@@ -26,28 +29,18 @@ from shortcut_miner.encoding import accepted_classes, numbers_of
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining.evidence.measures import binomial_excess_p, false_discovery_q
 from shortcut_miner.mining.matcher import Accepted, RuleIndex, index_for, match_totals
+from shortcut_miner.options import Scorer
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.intervals import compare, summarise
-from shortcut_miner.scoring.tables import as_dict, as_latex, as_markdown
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
-from shortcut_miner.sources.opening.reading import Reading
-from shortcut_miner.storage import (
-    MANIFEST,
-    InputRecord,
-    Provenance,
-    staged_folder,
-    table_sha256,
-    write_json,
-    write_parquet,
-)
 
 GROUPS = ("subset", "answer_type", "question_type")
 CLASSIFIERS = {"rules (best)": "best", "rules (weighted)": "weighted"}
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class ScoreReport:
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class ScoreReport(reports.ScoreReport):
     """Scores of models on one VQA-CE folder.
 
     Attributes
@@ -57,16 +50,19 @@ class ScoreReport:
         95% interval (see :func:`shortcut_miner.scoring.intervals.summarise`).
     differences : pl.DataFrame or None
         Paired differences to the baseline, if one was named.
-    exploited : pl.DataFrame
+    exploited_shortcuts : pl.DataFrame
         One row a model and rule, most exploited first (see :func:`exploited_shortcuts`).
     notes : tuple of str
         What was decided while reading.
     """
 
-    scores: pl.DataFrame
     differences: pl.DataFrame | None
-    exploited: pl.DataFrame
-    notes: tuple[str, ...]
+    exploited_shortcuts: pl.DataFrame
+
+    @property
+    def exploited(self) -> pl.DataFrame:
+        """The exploited shortcuts, by their former name."""
+        return self.exploited_shortcuts
 
     def paper_table(self) -> pl.DataFrame:
         """Return the article's table: a row a model, columns Overall, Counterexamples, Easy and Hard."""
@@ -113,8 +109,8 @@ def score(
     folder = read_folder(path)
     readings = {name: read_predictions(file) for name, file in predictions.items()}
     answers = {name: reading.table for name, reading in readings.items()}
-    labels = None if soft_labels is None else read_soft_labels(soft_labels)
-    weights = None if labels is None else labels.table
+    labels = {} if soft_labels is None else {"soft labels": read_soft_labels(soft_labels)}
+    weights = next((reading.table for reading in labels.values()), None)
     encoded = encode_folder(folder)
     everyone = answers | _classifier_answers(folder, encoded)
     questions = folder.questions.join(
@@ -130,13 +126,22 @@ def score(
     )
     options: dict[str, Any] = {"by": GROUPS, "resamples": config.resamples, "seed": config.seed}
     report = ScoreReport(
+        command="vqa-ce score",
         scores=_in_order(summarise(scored, **options), list(everyone)),
         differences=compare(scored, baseline=config.baseline, **options) if config.baseline else None,
-        exploited=exploited_shortcuts(folder, answers, config),
-        notes=_notes(readings, labels),
+        exploited_shortcuts=exploited_shortcuts(folder, answers, config),
+        notes=notes_of(readings) + notes_of(labels),
     )
     if out is not None:
-        _write(out, report, folder, readings, labels, config)
+        write_report(
+            out,
+            report,
+            config=dataclasses.asdict(config) | {"build": folder.manifest["config"]},
+            inputs=InputFacts.of(
+                {f"predictions of {name}": one for name, one in readings.items()} | labels
+            ).records,
+            counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(readings)},
+        )
     return report
 
 
@@ -275,11 +280,6 @@ def _scorer(config: ScoreConfig, soft_labels: Path | None) -> Scorer:
     return scorer
 
 
-def _notes(readings: Mapping[str, Reading], labels: Reading | None) -> tuple[str, ...]:
-    named = [*readings.items(), *([] if labels is None else [("soft labels", labels)])]
-    return tuple(f"{name}: {note}" for name, reading in named for note in reading.notes)
-
-
 def _check_names(predictions: Mapping[str, Path], config: ScoreConfig) -> None:
     if not predictions:
         raise ConfigError("predictions: got none, expected at least one. Give --predictions NAME=FILE.")
@@ -292,45 +292,3 @@ def _check_names(predictions: Mapping[str, Path], config: ScoreConfig) -> None:
     if config.baseline is not None and config.baseline not in {*predictions, *CLASSIFIERS}:
         known = ", ".join([*predictions, *CLASSIFIERS])
         raise ConfigError(f"baseline: got {config.baseline!r}, expected one of {known}. Name one of them.")
-
-
-def _input_record(role: str, reading: Reading, key: Sequence[str]) -> InputRecord:
-    return InputRecord(
-        role=role,
-        name=reading.file.name,
-        size=reading.file.size,
-        sha256=reading.file.sha256,
-        content_sha256=table_sha256(reading.table, key),
-    )
-
-
-def _write(
-    out: Path,
-    report: ScoreReport,
-    folder: VqaCeFolder,
-    readings: Mapping[str, Reading],
-    labels: Reading | None,
-    config: ScoreConfig,
-) -> None:
-    inputs = [
-        _input_record(f"predictions of {name}", reading, ["question_id"])
-        for name, reading in readings.items()
-    ]
-    if labels is not None:
-        inputs.append(_input_record("soft labels", labels, ["question_id", "answer"]))
-    provenance = Provenance(
-        command="vqa-ce score",
-        config=dataclasses.asdict(config) | {"build": folder.manifest["config"]},
-        inputs=inputs,
-        counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(readings)},
-        dropped={},
-    )
-    with staged_folder(out) as staging:
-        write_parquet(report.scores, staging / "scores.parquet", provenance)
-        write_parquet(report.exploited, staging / "exploited_shortcuts.parquet", provenance)
-        if report.differences is not None:
-            write_parquet(report.differences, staging / "differences.parquet", provenance)
-        write_json(as_dict(report.scores), staging / "scores.json")
-        (staging / "scores.md").write_text(as_markdown(report.scores) + "\n", encoding="utf-8")
-        (staging / "scores.tex").write_text(as_latex(report.scores) + "\n", encoding="utf-8")
-        write_json(provenance.for_manifest(), staging / MANIFEST)

@@ -5,7 +5,6 @@ Dancette et al., "Beyond Question-Based Biases" (ICCV 2021), sections 3 and 4, w
 
 import dataclasses
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -29,9 +28,8 @@ from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.matcher import Accepted, MatchTotals, RuleIndex, index_for, match_totals
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays, rule_order
-from shortcut_miner.timing import StageCost, timed
+from shortcut_miner.timing import OnStage, StageCost, timed
 
-OnStage = Callable[[str], None]
 DEFAULT_MIN_COUNT = 8
 
 

@@ -7,24 +7,47 @@ one superset filter at the lowest thresholds serve all of them.
 
 import dataclasses
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from shortcut_miner.datasets import reports
+from shortcut_miner.datasets.folders import Run, publish, write_manifest, write_tables
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import OnStage, Shortcuts, find_shortcuts, subsets
+from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts, find_shortcuts, subsets
 from shortcut_miner.encoding import accepted_classes
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining.filters import is_confident
 from shortcut_miner.mining.matcher import Accepted, index_for, match_totals
+from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.scoring.accuracy import score_questions
+from shortcut_miner.storage import Provenance
+from shortcut_miner.timing import OnStage, timed
+
+COMMAND = "vqa-ce sweep"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class SweepReport(reports.BuildReport):
+    """What ``vqa-ce sweep`` found."""
+
+    @property
+    def sweep(self) -> pl.DataFrame:
+        """One row per pair of thresholds, sorted by them.
+
+        Columns min_count, min_confidence, rules, classifier_rules, easy, counterexamples, hard, accuracy
+        (percent, overall).
+        """
+        return self._table("sweep")
 
 
 def sweep(
     files: VqaCeFiles,
     config: VqaCeConfig,
+    out: Path | None = None,
     *,
     min_counts: Sequence[int] = (8, 16, 32, 64),
     min_confidences: Sequence[float] = (0.2, 0.3, 0.5, 0.7, 0.9),
@@ -32,48 +55,72 @@ def sweep(
     limit: int | None = None,
     threads: int | None = None,
     on_stage: OnStage | None = None,
-) -> pl.DataFrame:
+) -> SweepReport:
     """Return one row per pair of thresholds.
 
     Parameters
     ----------
-    files, config, limit, threads, on_stage
+    files, config, out, limit, threads, on_stage
         As for a build; the config's own min_count and min_confidence play no part.
     min_counts, min_confidences : sequence
         Thresholds to combine.
     scorer : str
         See :func:`shortcut_miner.scoring.accuracy.score_questions`.
 
-    Returns
-    -------
-    pl.DataFrame
-        min_count, min_confidence, rules, classifier_rules, easy, counterexamples, hard, accuracy (percent,
-        overall), sorted by min_count and min_confidence.
+    Raises
+    ------
+    SourceError, ConfigError
+        As a build; thresholds without meaning, or a search that ``max_rules`` cuts.
     """
     _check_thresholds(min_counts, min_confidences)
-    if config.items is None:
-        config = dataclasses.replace(config, items="both" if files.detections else "words")
+    config = config.for_files(files)
     lowest = dataclasses.replace(
         config, min_count=min(min_counts), min_support=None, min_confidence=min(min_confidences)
     )
-    if on_stage is not None:
-        on_stage("read")
-    inputs = read_inputs(files, lowest, limit)
+    run = Run(files=files, backend="numba", threads=threads or thread_count(), on_stage=on_stage)
+    with timed(run.costs, "read", on_stage):
+        inputs = read_inputs(files, lowest, limit)
     found = find_shortcuts(
-        inputs.train, inputs.val, inputs.labels, lowest, measure=False, threads=threads, on_stage=on_stage
-    )
+        inputs.train, inputs.val, inputs.labels, lowest,
+        measure=False, threads=run.threads, costs=run.costs, on_stage=on_stage,
+    )  # fmt: skip
     if not found.is_complete:
         raise ConfigError(
             f"max_rules: got more than {config.max_rules:,} antecedents, expected a complete search to "
             "compare thresholds. Raise --max-rules or the lowest --min-counts."
         )
     accepted = Accepted(*accepted_classes(inputs.val, found.training.vocabulary))
-    rows = [
-        _row(inputs.val, accepted, found, config, count, confidence, scorer, threads)
-        for count in sorted(set(min_counts))
-        for confidence in sorted(set(min_confidences))
-    ]
-    return pl.DataFrame(rows)
+    with timed(run.costs, "compare", on_stage):
+        rows = [
+            _row(inputs.val, accepted, found, config, count, confidence, scorer, threads)
+            for count in sorted(set(min_counts))
+            for confidence in sorted(set(min_confidences))
+        ]
+    table = pl.DataFrame(rows)
+    chosen = {"min_counts": [*min_counts], "min_confidences": [*min_confidences], "scorer": scorer}
+    provenance = Provenance(
+        command=COMMAND,
+        config=dataclasses.asdict(config) | chosen | {"limit": limit},
+        inputs=inputs.facts.records,
+        counts={"thresholds": len(table)},
+        dropped=inputs.facts.dropped,
+    )
+    if out is not None:
+        publish(out, run, lambda folder: _write(folder, table, provenance), notes=inputs.facts.notes)
+    return SweepReport.of(
+        run,
+        inputs.facts,
+        provenance,
+        out=out,
+        figures={},
+        words={"thresholds": f"{len(table):,} pairs compared"},
+        tables={"sweep": lambda: table},
+    )
+
+
+def _write(folder: Path, table: pl.DataFrame, provenance: Provenance) -> None:
+    write_tables(folder, provenance, {"sweep": table})
+    write_manifest(folder, provenance)
 
 
 def _row(

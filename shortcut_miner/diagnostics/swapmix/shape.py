@@ -1,7 +1,5 @@
-"""Reading a SwapMix folder back."""
+"""The shape of a plan: which row is which, read without the donors."""
 
-import dataclasses
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,54 +8,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
+from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder
 from shortcut_miner.diagnostics.swapmix.plan import KINDS
 from shortcut_miner.errors import SourceError
-from shortcut_miner.storage import MANIFEST, read_json_file
 
-SWAPS = "swaps.parquet"
 _ROWS_AT_ONCE = 1 << 20
 _COLUMNS = ("kind", "swap_index", "is_padding", "from_class")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SwapMixFolder:
-    """What ``swapmix build`` wrote.
-
-    Attributes
-    ----------
-    path : Path
-        The folder.
-    questions : pl.DataFrame
-        All questions of the build; ``exclusion`` says why one is not in the plan, ``row_count`` how many rows
-        it has there.
-    manifest : dict
-        Provenance and counts.
-    """
-
-    path: Path
-    questions: pl.DataFrame
-    manifest: dict[str, Any]
-
-    def excluded(self) -> set[str]:
-        """Return the ids of the questions that the plan leaves out."""
-        return set(self.questions.drop_nulls("exclusion")["question_id"].to_list())
-
-
-def read_folder(path: Path) -> SwapMixFolder:
-    """Return a folder of an evaluation or perfect-sight plan.
-
-    Raises
-    ------
-    SourceError
-        It is no such folder, or a file is missing or damaged.
-    """
-    manifest = read_json_file(path / MANIFEST)
-    if manifest.get("command") != "swapmix build" or not (path / SWAPS).is_file():
-        raise SourceError(
-            f"{path}: got a folder without an evaluation plan, expected one that swapmix build wrote. "
-            "A training plan can't be scored: build with --plan evaluation."
-        )
-    return SwapMixFolder(path, pl.read_parquet(path / "questions.parquet"), manifest)
 
 
 def read_shape(folder: SwapMixFolder) -> PlanShape:
@@ -72,8 +28,8 @@ def read_shape(folder: SwapMixFolder) -> PlanShape:
     unanswered = questions["answer"].null_count()
     if unanswered:
         raise SourceError(
-            f"{folder.path}: got {unanswered:,} questions without an answer, expected all to have one. "
-            "Build from questions with answers."
+            f"{folder.swaps.parent}: got {unanswered:,} questions without an answer, expected all to have "
+            "one. Build from questions with answers."
         )
     lengths = questions["row_count"].cast(pl.Int64).to_numpy()
     total = int(lengths.sum())
@@ -81,7 +37,7 @@ def read_shape(folder: SwapMixFolder) -> PlanShape:
     is_padding, from_class = np.zeros(total, np.bool_), np.full(total, -1, np.int32)
     classes: dict[str, int] = {}
     kinds = {name: number for number, name in enumerate(KINDS)}
-    file = pq.ParquetFile(folder.path / SWAPS, read_dictionary=["kind", "from_class"])
+    file = pq.ParquetFile(folder.swaps, read_dictionary=["kind", "from_class"])
     at = 0
     for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(_COLUMNS)):
         rows = slice(at, at + len(batch))
@@ -92,8 +48,7 @@ def read_shape(folder: SwapMixFolder) -> PlanShape:
         at += len(batch)
     if at != total:
         raise SourceError(
-            f"{folder.path / SWAPS}: got {at:,} rows, expected {total:,} as questions.parquet says. "
-            "Build again."
+            f"{folder.swaps}: got {at:,} rows, expected {total:,} as questions.parquet says. Build again."
         )
     return PlanShape(
         questions=questions.select("question_id", "image_id", "answer"),

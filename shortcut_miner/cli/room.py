@@ -1,0 +1,105 @@
+"""What the rooms' ``build`` and ``score`` commands share: where they write, what they print, how they end."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from shortcut_miner.cli.console import note, print_fields, print_json, progress, warn
+from shortcut_miner.cli.kernels import note_compiling
+from shortcut_miner.cli.options import DONE, INCOMPLETE, Shown, check_out
+from shortcut_miner.errors import ConfigError
+
+if TYPE_CHECKING:
+    from shortcut_miner.datasets.reports import BuildReport, ScoreReport
+    from shortcut_miner.timing import OnStage
+
+_Report = TypeVar("_Report", bound="ScoreReport")
+Work = Callable[[Path | None, "OnStage | None"], Any]
+
+
+def run_build(
+    work: "Callable[[Path | None, OnStage | None], BuildReport]",
+    *,
+    out: Path | None,
+    dry_run: bool,
+    shown: Shown,
+    kernels: Sequence[str] | None = None,
+) -> int:
+    """Run a build and print what it did.
+
+    Parameters
+    ----------
+    work : callable
+        Takes the folder to write (None: nothing is written) and what is told of stages.
+    out, dry_run, shown
+        The command's options.
+    kernels : sequence of str, optional
+        Kernel files that the work needs; all of them for an empty sequence, none by default.
+    """
+    if out is None and not dry_run:
+        raise ConfigError("--out: got none, expected a folder. Give --out, or --dry-run to write nothing.")
+    if out is not None:
+        check_out(out)
+    started = time.perf_counter()
+    if kernels is not None:
+        note_compiling(shown, *kernels)
+    with progress(shown) as on_stage:
+        report = work(None if dry_run else out, on_stage)
+    show_build(report, shown, time.perf_counter() - started)
+    return DONE if report.is_complete else INCOMPLETE
+
+
+def show_build(report: "BuildReport", shown: Shown, wall_seconds: float) -> None:
+    """Print what a build did."""
+    for text in report.notes:
+        note(shown, f"note: {text}")
+    for text in report.warnings:
+        warn(text)
+    if shown.format == "json":
+        print_json(report.as_dict(wall_seconds))
+    else:
+        print_fields(report.in_words(wall_seconds))
+
+
+def run_score(
+    work: "Callable[[Path | None, OnStage | None], _Report]",
+    *,
+    folder: Path | None,
+    out: Path | None,
+    dry_run: bool,
+    shown: Shown,
+    document: Callable[[_Report], dict[str, Any]],
+    show: Callable[[_Report], None],
+    kernels: Sequence[str] | None = None,
+) -> int:
+    """Run a score and print what it found.
+
+    Parameters
+    ----------
+    work, out, dry_run, shown, kernels
+        As for :func:`run_build`.
+    folder : Path or None
+        The build's, which is no place for scores.
+    document, show : callable
+        What to print as JSON, and how to print tables.
+    """
+    if out is not None:
+        if folder is not None and out.resolve() == folder.resolve():
+            raise ConfigError(
+                f"--out {out}: got the build's own folder, expected another. Choose another name."
+            )
+        check_out(out)
+    if kernels is not None:
+        note_compiling(shown, *kernels)
+    with progress(shown) as on_stage:
+        if on_stage is not None:
+            on_stage("score")
+        report = work(None if dry_run else out, on_stage)
+    for text in report.notes:
+        note(shown, f"note: {text}")
+    if shown.format == "json":
+        print_json(document(report))
+    else:
+        show(report)
+    return DONE

@@ -1,0 +1,1 @@
+"""What every built folder shares: its inputs' records, how it is written and read back, and its report."""

@@ -1,0 +1,89 @@
+"""What was read, as a manifest records it: one entry a file, what was left out, and what was decided."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from shortcut_miner.sources.opening.files import FileFacts
+from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.storage import InputRecord, table_sha256
+
+# Columns that tell a table -> those by which its rows are sorted before they are hashed. The first that fits.
+_KEYS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    (("region_index",), ("image_id", "region_index")),
+    (("object_id",), ("image_id", "object_id")),
+    (("question_id", "answer", "weight"), ("question_id", "answer")),
+    (("question_id",), ("question_id",)),
+    (("image_id", "label"), ("image_id", "label", "score")),
+    (("neighbour",), ("class", "neighbour")),
+    (("word", "vector"), ("word",)),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InputFacts:
+    """What a run knows about its inputs beside their tables.
+
+    Attributes
+    ----------
+    records : tuple of InputRecord
+        One a file.
+    dropped : mapping of str to int
+        Rows skipped on request, by file and reason.
+    notes, warnings : tuple of str
+        What was decided, and what may be wrong, in words.
+    """
+
+    records: tuple[InputRecord, ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, readings: Mapping[str, Reading], warnings: Sequence[str | None] = ()) -> Self:
+        """Return the facts of readings by role; a warning that is None was none."""
+        return cls(
+            records=tuple(input_record(role, reading) for role, reading in readings.items()),
+            dropped={
+                f"{role}: {reason}": count
+                for role, reading in readings.items()
+                for reason, count in reading.dropped.items()
+            },
+            notes=notes_of(readings),
+            warnings=tuple(warning for warning in warnings if warning),
+        )
+
+
+def notes_of(readings: Mapping[str, Reading]) -> tuple[str, ...]:
+    """Return the notes of readings, each with its role before it."""
+    return tuple(f"{role}: {note}" for role, reading in readings.items() for note in reading.notes)
+
+
+def input_record(role: str, reading: Reading) -> InputRecord:
+    """Return what was read as a manifest's entry, with a digest of its content whatever the order of rows."""
+    return _record(role, reading.file, table_sha256(reading.table, row_key(reading.table.columns)))
+
+
+def file_record(role: str, file: FileFacts) -> InputRecord:
+    """Return a manifest's entry of a file too large to hash twice: its content's digest is its bytes'."""
+    return _record(role, file, file.sha256)
+
+
+def row_key(columns: Sequence[str]) -> list[str]:
+    """Return the columns that tell the rows of a table apart; all of them where none are known to.
+
+    >>> row_key(["question_id", "answer"]), row_key(["original_id", "augmented_id"])
+    (['question_id'], ['original_id', 'augmented_id'])
+    """
+    fitting = (key for told_by, key in _KEYS if {*told_by} <= {*columns})
+    return list(next(fitting, columns))
+
+
+def _record(role: str, file: FileFacts, content_sha256: str) -> InputRecord:
+    return InputRecord(
+        role=role,
+        name=file.name if file.member is None else f"{file.name}/{file.member}",
+        size=file.size,
+        sha256=file.sha256,
+        content_sha256=content_sha256,
+    )

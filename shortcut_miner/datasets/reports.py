@@ -1,0 +1,230 @@
+"""What a build or a score gives back: what it did, in numbers and words, and its tables as Polars frames."""
+
+import dataclasses
+import html
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import polars as pl
+
+from shortcut_miner.datasets.folders import BuiltFolder, Run
+from shortcut_miner.datasets.inputs import InputFacts
+from shortcut_miner.errors import ConfigError, examples
+from shortcut_miner.storage import Provenance
+from shortcut_miner.timing import StageCost, cost_text
+
+Table = Callable[[], pl.DataFrame]
+
+
+class Tables(Mapping[str, pl.DataFrame]):
+    """Tables by name, each read or made when it is first asked for.
+
+    >>> tables = Tables({"rules": lambda: pl.DataFrame({"rule_id": [0]})})
+    >>> list(tables), tables["rules"] is tables["rules"]
+    (['rules'], True)
+    """
+
+    def __init__(self, made: Mapping[str, Table]) -> None:
+        self._made = dict(made)
+        self._loaded: dict[str, pl.DataFrame] = {}
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        """Return a table; KeyError if there is none of this name."""
+        if name not in self._loaded:
+            self._loaded[name] = self._made[name]()
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """Give the names."""
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        """Return how many tables there are."""
+        return len(self._made)
+
+
+def tables_of(out: Path | None, provenance: Provenance, made: Mapping[str, Table]) -> Tables:
+    """Return the tables of a build: read from its folder, or made where nothing was written.
+
+    A table is refused if another build has replaced it in the folder since.
+    """
+    if out is None:
+        return Tables(made)
+    manifest = json.loads(json.dumps(provenance.for_table()))  # as it reads when it comes from a file
+    folder = BuiltFolder(out, provenance.command, manifest)
+    return Tables({name: _reader(folder, name) for name in made})
+
+
+def _reader(folder: BuiltFolder, name: str) -> Table:
+    return lambda: folder.table(name)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class BuildReport:
+    """What a build did, for the console and for programs.
+
+    Attributes
+    ----------
+    command : str
+        Such as "vqa-ce build".
+    out : Path or None
+        The folder written; None where nothing was.
+    counts : dict of str to int
+        As in the manifest.
+    dropped : dict of str to int
+        Rows left out, by reason.
+    figures : dict
+        Further numbers, as in the manifest.
+    words : mapping of str to str
+        What was read and found, a line a name: what the console prints.
+    notes, warnings : tuple of str
+        What was decided, and what may be wrong.
+    costs : list of StageCost
+        By stage.
+    is_complete : bool
+        False if a limit cut the work short or rows were skipped on request.
+    tables : Tables
+        What was written, by name without ``.parquet``; also when nothing was written.
+    """
+
+    command: str
+    out: Path | None
+    counts: dict[str, int]
+    dropped: dict[str, int]
+    figures: dict[str, Any]
+    words: Mapping[str, str]
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
+    costs: list[StageCost]
+    is_complete: bool
+    tables: Tables
+
+    @classmethod
+    def of(
+        cls,
+        run: Run,
+        facts: InputFacts,
+        provenance: Provenance,
+        *,
+        out: Path | None,
+        figures: Mapping[str, Any],
+        words: Mapping[str, str],
+        tables: Mapping[str, Table],
+        is_complete: bool = True,
+        **more: Any,
+    ) -> Self:
+        """Return the report of a run that is done; `more` are the fields of a room's own report."""
+        return cls(
+            command=provenance.command,
+            out=out,
+            counts=dict(provenance.counts),
+            dropped=dict(provenance.dropped),
+            figures=dict(figures),
+            words=words,
+            notes=facts.notes,
+            warnings=facts.warnings,
+            costs=run.costs,
+            is_complete=is_complete and not facts.dropped,
+            tables=tables_of(out, provenance, tables),
+            **more,
+        )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> pl.DataFrame:
+            """Return a table whose name depends on the options, such as training_epoch_000."""
+            tables = self.__dict__.get("tables", ())
+            if name in tables:
+                return tables[name]
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        """List the attributes, and the tables that are there."""
+        return sorted({*super().__dir__(), *self.tables})
+
+    def in_words(self, wall_seconds: float | None = None) -> dict[str, str]:
+        """Return what the console prints: `words`, where it lies, and how long it took."""
+        return {
+            **self.words,
+            "written": "nothing (dry run)" if self.out is None else str(self.out),
+            "took": cost_text(self.costs, wall_seconds),
+        }
+
+    def as_dict(self, wall_seconds: float | None = None) -> dict[str, Any]:
+        """Return everything but words and tables, ready for JSON."""
+        total = sum(cost.wall_seconds for cost in self.costs)
+        return {
+            "out": self.out,
+            "counts": self.counts,
+            "figures": self.figures,
+            "dropped": self.dropped,
+            "notes": self.notes,
+            "warnings": self.warnings,
+            "is_complete": self.is_complete,
+            "wall_seconds": total if wall_seconds is None else wall_seconds,
+            "stages": [dataclasses.asdict(cost) for cost in self.costs],
+        }
+
+    def _table(self, name: str) -> pl.DataFrame:
+        if name not in self.tables:
+            raise ConfigError(
+                f"{name}: got no such table in this {self.command}, expected one of {examples(self.tables)}. "
+                "Build with the option that asks for it."
+            )
+        return self.tables[name]
+
+    def __repr__(self) -> str:
+        """Return a line a name, as on the console."""
+        width = max(map(len, self.in_words()))
+        lines = [f"{name:<{width}}  {text}" for name, text in self.in_words().items()]
+        return "\n".join([self.command, *lines])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+            for name, text in self.in_words().items()
+        )
+        return f"<table><caption>{html.escape(self.command)}</caption>{rows}</table>"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class ScoreReport:
+    """Scores of models.
+
+    Attributes
+    ----------
+    command : str
+        Such as "vqa-ce score".
+    scores : pl.DataFrame
+        metric, group, subgroup, scorer, model, value, n, low, high; see
+        :func:`shortcut_miner.scoring.intervals.summarise`.
+    notes : tuple of str
+        What was decided while reading.
+    """
+
+    command: str
+    scores: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+    @property
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """The tables that are written, by name without ``.parquet``."""
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return {name: value for name, value in fields.items() if isinstance(value, pl.DataFrame)}
+
+    def paper_table(self) -> pl.DataFrame:
+        """Return the overall numbers: a row a model, a column a metric."""
+        overall = self.scores.filter(pl.col("group") == "overall")
+        return overall.pivot("metric", index="model", values="value", maintain_order=True)
+
+    def __repr__(self) -> str:
+        """Return the command and the overall numbers."""
+        with pl.Config(tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True, float_precision=2):
+            return f"{self.command}\n{self.paper_table()}"
+
+    def _repr_html_(self) -> str:
+        with pl.Config(tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True, float_precision=2):
+            return f"<p>{html.escape(self.command)}</p>{self.paper_table()._repr_html_()}"

@@ -1,0 +1,139 @@
+"""FPVG from Python: ``shortcut_miner.fpvg``.
+
+Faithful and plausible visual grounding of VQA models (Reich et al., EMNLP Findings 2023). Paths are text or
+Path; options are named and mean the same as on the command line (see :class:`FpvgConfig` and
+:class:`ScoreConfig`, which can be given as ``config`` in place of them).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shortcut_miner.diagnostics.fpvg.config import (
+    BoxArithmetic,
+    FpvgConfig,
+    FpvgFiles,
+    OverlapOver,
+    Padding,
+    Preset,
+    Relevant,
+    ScoreConfig,
+)
+from shortcut_miner.options import OnBadRow, PathText, fields_from, named_paths, options_from
+
+if TYPE_CHECKING:
+    from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
+    from shortcut_miner.diagnostics.fpvg.score import ScoreReport
+
+__all__ = ["FpvgConfig", "FpvgFiles", "ScoreConfig", "build", "score"]
+
+
+def build(
+    *,
+    questions: PathText,
+    scene_graphs: PathText,
+    detections: PathText,
+    detections_info: PathText | None = None,
+    out: PathText | None = None,
+    limit: int | None = None,
+    config: FpvgConfig | None = None,
+    preset: Preset = "default",
+    relevant: Relevant = "path",
+    iou_threshold: float = 0.5,
+    overlap_threshold: float = 0.25,
+    overlap_over: OverlapOver | None = None,
+    box_arithmetic: BoxArithmetic | None = None,
+    padding: Padding | None = None,
+    nested_json: bool = False,
+    long_form: bool = False,
+    on_bad_row: OnBadRow = "error",
+) -> "BuildReport":
+    """Return what a build found: ``regions`` and ``questions``, as Polars frames.
+
+    Parameters
+    ----------
+    questions, scene_graphs, detections, detections_info
+        See :class:`FpvgFiles`.
+    out : path, optional
+        Folder to write; nothing is written without it.
+    limit : int, optional
+        Use the first questions only, to try things out.
+    config : FpvgConfig, optional
+        All options at once, in place of those that follow.
+    preset, relevant, ...
+        See :class:`FpvgConfig`.
+
+    Raises
+    ------
+    SourceError, SchemaError, ConfigError, BackendError
+        Bad input or options, or a folder that can't be written; nothing on disk is changed then.
+    """
+    given = locals()  # the arguments by name
+    from shortcut_miner.diagnostics.fpvg.build import build as build_folder
+
+    return build_folder(
+        fields_from(FpvgFiles, given),
+        options_from(FpvgConfig, config, given),
+        None if out is None else Path(out),
+        limit=limit,
+    )
+
+
+def score(
+    folder: PathText,
+    *,
+    all: Mapping[str, PathText],  # the condition's name
+    relevant: Mapping[str, PathText],
+    irrelevant: Mapping[str, PathText],
+    ids: Mapping[str, PathText] | None = None,
+    importance: Mapping[str, PathText] | None = None,
+    out: PathText | None = None,
+    config: ScoreConfig | None = None,
+    normalize: bool = False,
+    trust_ids: bool = False,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> "ScoreReport":
+    """Return whether models' answers rest on the relevant regions of a build, from three runs of each.
+
+    Parameters
+    ----------
+    folder : path
+        What a build wrote.
+    all, relevant, irrelevant : mapping of str to path
+        Model -> its answers with all regions, the relevant ones only, the irrelevant ones only; several runs
+        of a model are named MODEL@SEED.
+    ids : mapping of str to path, optional
+        Name -> list of questions to evaluate in place of all evaluable ones.
+    importance : mapping of str to path, optional
+        Model -> question_id, region_index and importance of its regions.
+    out : path, optional
+        Folder to write; nothing is written without it.
+    config : ScoreConfig, optional
+        All options at once, in place of those that follow.
+    normalize, trust_ids, resamples, seed
+        See :class:`ScoreConfig`.
+
+    Raises
+    ------
+    SourceError, SchemaError, ConfigError
+        Bad input or options.
+    """
+    given = locals()
+    from shortcut_miner.diagnostics.fpvg.answers import runs_of
+    from shortcut_miner.diagnostics.fpvg.score import score as score_folder
+
+    conditions = {name: named_paths(name, given[name]) for name in ("all", "relevant", "irrelevant")}
+    return score_folder(
+        Path(folder),
+        runs_of(**conditions),
+        options_from(ScoreConfig, config, given),
+        None if out is None else Path(out),
+        id_lists=named_paths("ids", ids or {}),
+        importance=named_paths("importance", importance or {}),
+    )
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

@@ -1,0 +1,134 @@
+"""RAD from Python: ``shortcut_miner.rad``.
+
+Yes/no augmentations of any VQA questions, and the RAD score (Rosenberg et al., ACL 2021). Paths are text or
+Path; options are named and mean the same as on the command line (see :class:`RadConfig` and
+:class:`ScoreConfig`, which can be given as ``config`` in place of them).
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shortcut_miner.diagnostics.rad.config import (
+    Correct,
+    Mode,
+    PairFiles,
+    PoolBy,
+    RadConfig,
+    RadFiles,
+    ScoreConfig,
+)
+from shortcut_miner.options import OnBadRow, PathText, fields_from, options_from
+
+if TYPE_CHECKING:
+    from shortcut_miner.diagnostics.rad.outputs import BuildReport
+    from shortcut_miner.diagnostics.rad.score import ScoreReport
+
+__all__ = ["PairFiles", "RadConfig", "RadFiles", "ScoreConfig", "build", "score"]
+
+
+def build(
+    *,
+    questions: PathText,
+    annotations: PathText | None = None,
+    pools: PathText | None = None,
+    out: PathText | None = None,
+    limit: int | None = None,
+    config: RadConfig | None = None,
+    types: str = "all",
+    mode: Mode = "grammar",
+    forms: str = "all",
+    pool_by: PoolBy = "type",
+    exclude_annotators: bool = True,
+    seed: int = 0,
+    spacy_model: str = "en_core_web_sm",
+    split: str | None = None,
+    columns: str | None = None,
+    on_bad_row: OnBadRow = "error",
+) -> "BuildReport":
+    """Return what a build made: ``augmentations``, ``skipped``, ``pools``, ``questions``, as Polars frames.
+
+    Parameters
+    ----------
+    questions, annotations, pools
+        See :class:`RadFiles`.
+    out : path, optional
+        Folder to write; nothing is written without it.
+    limit : int, optional
+        Use the first questions only, to try things out.
+    config : RadConfig, optional
+        All options at once, in place of those that follow.
+    types, mode, ...
+        See :class:`RadConfig`.
+
+    Raises
+    ------
+    SourceError, SchemaError, ConfigError, BackendError
+        Bad input or options, a folder that can't be written, no spaCy model; nothing on disk is changed then.
+    """
+    given = locals()  # the arguments by name
+    from shortcut_miner.diagnostics.rad.build import build as build_folder
+
+    return build_folder(
+        fields_from(RadFiles, given),
+        options_from(RadConfig, config, given),
+        None if out is None else Path(out),
+        limit=limit,
+    )
+
+
+def score(
+    folder: PathText | None = None,
+    *,
+    original: Mapping[str, PathText | Sequence[PathText]],
+    augmented: Mapping[str, PathText | Sequence[PathText]],
+    pairs: PathText | None = None,
+    questions: PathText | None = None,
+    annotations: PathText | None = None,
+    augmented_questions: PathText | None = None,
+    augmented_annotations: PathText | None = None,
+    out: PathText | None = None,
+    config: ScoreConfig | None = None,
+    correct: Correct = "equal",
+    threshold: float = 0.5,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> "ScoreReport":
+    """Return models' RAD scores on a build, or on any aligned pair of sets of questions.
+
+    Parameters
+    ----------
+    folder : path, optional
+        What a build wrote; without it, `pairs` and the files of two other sets.
+    original, augmented : mapping of str to path or sequence of path
+        Model -> its answers to the original questions, and to the augmented ones.
+    pairs, questions, annotations, augmented_questions, augmented_annotations
+        See :class:`PairFiles`.
+    out : path, optional
+        Folder to write; nothing is written without it.
+    config : ScoreConfig, optional
+        All options at once, in place of those that follow.
+    correct, threshold, resamples, seed
+        See :class:`ScoreConfig`.
+
+    Raises
+    ------
+    SourceError, SchemaError, ConfigError
+        Bad input or options.
+    """
+    given = locals()
+    from shortcut_miner.diagnostics.rad.score import score as score_files
+    from shortcut_miner.diagnostics.rad.score import source_of
+
+    return score_files(
+        source_of(None if folder is None else Path(folder), fields_from(PairFiles, given)),
+        original,
+        augmented,
+        options_from(ScoreConfig, config, given),
+        None if out is None else Path(out),
+    )
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

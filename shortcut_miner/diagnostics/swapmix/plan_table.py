@@ -1,0 +1,216 @@
+"""A plan as a table: rows of numbers looked up, and streamed to Parquet or put into one frame."""
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from shortcut_miner.diagnostics.swapmix.config import PlanKind
+from shortcut_miner.diagnostics.swapmix.context import Asked
+from shortcut_miner.diagnostics.swapmix.plan import KINDS, PlanRows
+from shortcut_miner.diagnostics.swapmix.world import World
+from shortcut_miner.storage import METADATA_KEY, ROW_GROUP_SIZE, Provenance
+
+_TEXT, _NUMBER = pa.string(), pa.uint32()
+COLUMNS: dict[str, pa.DataType] = {
+    "question_id": _TEXT,
+    "perturbation": _NUMBER,
+    "image_id": _TEXT,
+    "object_id": _TEXT,
+    "region_index": _NUMBER,
+    "kind": _TEXT,
+    "swap_index": _NUMBER,
+    "from_class": _TEXT,
+    "to_class": _TEXT,
+    "from_attribute": _TEXT,
+    "to_attribute": _TEXT,
+    "is_padding": pa.bool_(),
+    "donor_image_id": _TEXT,
+    "donor_object_id": _TEXT,
+    "donor_region_index": _NUMBER,
+}
+# Nearly every row has another donor: a dictionary of these would be larger than the column.
+_PLAIN = ("donor_object_id",)
+_DETECTOR_ONLY = ("region_index", "donor_region_index")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PlanNames:
+    """What the numbers in :class:`PlanRows` stand for, ready to be looked up.
+
+    Text arrays per question, object and donor; ``attributes`` has the attribute sets, then single attributes.
+    """
+
+    question_ids: pa.Array
+    question_images: pa.Array
+    object_ids: pa.Array
+    object_classes: NDArray[np.int64]
+    object_regions: NDArray[np.int64]
+    classes: pa.Array
+    attributes: pa.Array
+    images: pa.Array
+    donor_images: NDArray[np.int64]
+    donor_objects: pa.Array
+    donor_regions: NDArray[np.int64]
+
+
+def plan_names(asked: Asked, world: World, attributes: pl.Series | None = None) -> PlanNames:
+    """Return the names of a plan; `attributes` are single ones, of a perfect-sight plan."""
+    sets = world.attribute_sets
+    donor_images = world.donors["image_id"]
+    images = donor_images.unique().sort()
+    return PlanNames(
+        question_ids=_text(asked.table["question_id"]),
+        question_images=_text(asked.table["image_id"]),
+        object_ids=_text(world.objects["object_id"]),
+        object_classes=world.objects["class_id"].to_numpy(),
+        object_regions=world.objects["region_index"].cast(pl.Int64).fill_null(-1).to_numpy(),
+        classes=_text(world.classes),
+        attributes=_text(sets if attributes is None else pl.concat([sets, attributes])),
+        images=_text(images),
+        donor_images=images.search_sorted(donor_images).to_numpy().astype(np.int64)
+        if len(images)
+        else np.empty(0, np.int64),
+        donor_objects=_text(world.donors["object_id"]),
+        donor_regions=world.donors["region_index"].cast(pl.Int64).fill_null(-1).to_numpy(),
+    )
+
+
+def plan_schema(plan: PlanKind) -> pa.Schema:
+    """Return the columns of a plan's file as they are handed over; in the file, dictionaries are text."""
+    names = [name for name in COLUMNS if plan != "perfect-sight" or name not in _DETECTOR_ONLY]
+    if plan == "training":
+        names = ["epoch" if name == "perturbation" else name for name in names]
+    types = {
+        name: pa.dictionary(pa.int32(), _TEXT) if kind == _TEXT else kind for name, kind in COLUMNS.items()
+    }
+    types |= {"epoch": _NUMBER} | dict.fromkeys(_PLAIN, _TEXT)
+    return pa.schema([(name, types[name]) for name in names])
+
+
+def write_plan(
+    path: Path | None,
+    plan: PlanKind,
+    rows: Iterable[PlanRows],
+    names: PlanNames,
+    on_block: Callable[[PlanRows], None],
+    provenance: Callable[[], Provenance],
+) -> None:
+    """Stream a plan into one Parquet file, in row groups of the fixed size; None only draws it.
+
+    Parameters
+    ----------
+    on_block : callable
+        Told of every block of rows, to count what happened.
+    provenance : callable
+        Asked at the end, when everything is counted.
+    """
+    if path is None:
+        for block in rows:
+            on_block(block)
+        return
+    schema = plan_schema(plan)
+    with pq.ParquetWriter(
+        path, schema, compression="zstd", store_schema=False,
+        use_dictionary=[name for name in schema.names if name not in _PLAIN],
+    ) as writer:  # fmt: skip
+        for group in _groups(rows, on_block):
+            writer.write_table(_as_table(group, names, schema), row_group_size=ROW_GROUP_SIZE)
+        writer.add_key_value_metadata({METADATA_KEY: json.dumps(provenance().for_table(), sort_keys=True)})
+
+
+def plan_frame(plan: PlanKind, rows: Iterable[PlanRows], names: PlanNames) -> pl.DataFrame:
+    """Return a whole plan as a frame, as it reads from its file."""
+    schema = plan_schema(plan)
+    parts = [_as_table(group, names, schema).cast(schema) for group in _groups(rows, lambda block: None)]
+    frame = pl.from_arrow(pa.concat_tables([schema.empty_table(), *parts]))
+    return pl.DataFrame(frame)
+
+
+def _groups(rows: Iterable[PlanRows], on_block: Callable[[PlanRows], None]) -> Iterator[dict[str, Any]]:
+    """Cut blocks of any length into row groups of the fixed size."""
+    waiting: list[dict[str, Any]] = []
+    count = 0
+    for block in rows:
+        on_block(block)
+        columns = {
+            field.name: getattr(block, field.name)
+            for field in dataclasses.fields(block)
+            if field.name != "counts"
+        }
+        waiting.append(columns)
+        count += len(block)
+        if count >= ROW_GROUP_SIZE:
+            joined = _joined(waiting)
+            whole = count - count % ROW_GROUP_SIZE
+            for first in range(0, whole, ROW_GROUP_SIZE):
+                yield {name: column[first : first + ROW_GROUP_SIZE] for name, column in joined.items()}
+            waiting = [{name: column[whole:] for name, column in joined.items()}]
+            count -= whole
+    if count:
+        yield _joined(waiting)
+
+
+def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _as_table(rows: Mapping[str, Any], names: PlanNames, schema: pa.Schema) -> pa.Table:
+    """Return one row group as Arrow columns, texts as dictionaries of those that occur."""
+    kind, objects, donors = rows["kind"], rows["object"], rows["donor"]
+    # A perfect-sight attribute swap has no donor, only a number of another meaning in its place.
+    columns = {
+        "question_id": _dictionary(rows["question"], names.question_ids),
+        "perturbation": pa.array(rows["number"]),
+        "epoch": pa.array(rows["number"]),
+        "image_id": _dictionary(rows["question"], names.question_images),
+        "object_id": _dictionary(objects, names.object_ids),
+        "region_index": _numbers(objects, names.object_regions),
+        "kind": _dictionary(kind.astype(np.int32), pa.array(KINDS)),
+        "swap_index": _nullable(rows["index"], kind == 0),
+        "from_class": _dictionary(_looked_up(objects, names.object_classes), names.classes),
+        "to_class": _dictionary(rows["to_class"], names.classes),
+        "from_attribute": _dictionary(rows["from_attribute"], names.attributes),
+        "to_attribute": _dictionary(rows["to_attribute"], names.attributes),
+        "is_padding": pa.array(rows["is_padding"]),
+        "donor_image_id": _dictionary(_looked_up(donors, names.donor_images), names.images),
+        "donor_object_id": names.donor_objects.take(_nullable(donors, donors < 0)),
+        "donor_region_index": _numbers(donors, names.donor_regions),
+    }
+    return pa.table({name: columns[name] for name in schema.names})
+
+
+def _looked_up(places: NDArray[np.int32], values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ``values[places]``, -1 where the place is -1."""
+    return np.where(places >= 0, values[places], -1) if len(values) else np.full(len(places), -1)
+
+
+def _numbers(places: NDArray[np.int32], values: NDArray[np.int64]) -> pa.Array:
+    found = _looked_up(places, values)
+    return _nullable(np.maximum(found, 0).astype(np.uint32), found < 0)
+
+
+def _nullable(values: NDArray[Any], is_null: NDArray[np.bool_]) -> pa.Array:
+    return pa.array(values, mask=is_null)
+
+
+def _dictionary(codes: NDArray[Any], values: pa.Array) -> pa.Array:
+    """Return ``values[codes]`` (null for -1) as an Arrow dictionary of the values that occur, in order."""
+    is_null = codes < 0
+    is_used = np.zeros(len(values) + 1, np.bool_)
+    is_used[codes] = True  # -1 marks the extra last place
+    used = np.flatnonzero(is_used[:-1])
+    place = np.cumsum(is_used[:-1], dtype=np.int32) - 1 if len(values) else np.zeros(1, np.int32)
+    indices = _nullable(place[np.maximum(codes, 0)], is_null)
+    return pa.DictionaryArray.from_arrays(indices, values.take(pa.array(used)))
+
+
+def _text(series: pl.Series) -> pa.Array:
+    return series.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(_TEXT)

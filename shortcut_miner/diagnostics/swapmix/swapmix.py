@@ -1,0 +1,148 @@
+"""SwapMix from Python: ``shortcut_miner.swapmix``.
+
+Swaps of irrelevant objects, and how much a model leans on them (Gupta et al., CVPR 2022). Paths are text or
+Path; options are named and mean the same as on the command line (see :class:`SwapMixConfig` and
+:class:`ScoreConfig`, which can be given as ``config`` in place of them).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shortcut_miner.diagnostics.swapmix.config import (
+    ContextKey,
+    Padding,
+    PlanKind,
+    Preset,
+    ScoreConfig,
+    SwapMixConfig,
+    SwapMixFiles,
+)
+from shortcut_miner.options import OnBadRow, PathText, fields_from, named_paths, options_from
+
+if TYPE_CHECKING:
+    from shortcut_miner.diagnostics.swapmix.outputs import BuildReport
+    from shortcut_miner.diagnostics.swapmix.score import ScoreReport
+
+__all__ = ["ScoreConfig", "SwapMixConfig", "SwapMixFiles", "build", "score"]
+
+
+def build(
+    *,
+    questions: PathText,
+    scene_graphs: PathText,
+    detections: PathText | None = None,
+    detections_info: PathText | None = None,
+    embeddings: PathText | None = None,
+    similar_classes: PathText | None = None,
+    donor_scene_graphs: PathText | None = None,
+    donor_detections: PathText | None = None,
+    donor_detections_info: PathText | None = None,
+    out: PathText | None = None,
+    limit: int | None = None,
+    threads: int | None = None,
+    config: SwapMixConfig | None = None,
+    preset: Preset = "paper",
+    plan: PlanKind = "evaluation",
+    k: int = 10,
+    seed: int = 0,
+    min_cosine: float = 0.5,
+    padding: Padding = "random",
+    min_iou: float = 0.0,
+    context_key: ContextKey | None = None,
+    padded_regions: bool | None = None,
+    shared_regions: bool | None = None,
+    own_image_donors: bool | None = None,
+    max_feature_cosine: float | None = None,
+    epochs: int = 1,
+    swap_probability: float = 0.5,
+    class_probability: float = 0.5,
+    on_bad_row: OnBadRow = "error",
+) -> "BuildReport":
+    """Return a plan of swaps: ``swaps``, ``questions`` and ``similar_classes``, as Polars frames.
+
+    Parameters
+    ----------
+    questions, scene_graphs, detections, detections_info, embeddings, similar_classes, donor_scene_graphs, \
+donor_detections, donor_detections_info
+        See :class:`SwapMixFiles`.
+    out : path, optional
+        Folder to write; nothing is written without it, and the plan is drawn when it is asked for.
+    limit : int, optional
+        Use the first questions only, to try things out.
+    threads : int, optional
+        Default: all processors. The result is the same for any number.
+    config : SwapMixConfig, optional
+        All options at once, in place of those that follow.
+    preset, plan, ...
+        See :class:`SwapMixConfig`.
+
+    Raises
+    ------
+    SourceError, SchemaError, ConfigError, BackendError
+        Bad input or options, or a folder that can't be written; nothing on disk is changed then.
+    """
+    given = locals()  # the arguments by name
+    from shortcut_miner.diagnostics.swapmix.build import build as build_folder
+
+    return build_folder(
+        fields_from(SwapMixFiles, given),
+        options_from(SwapMixConfig, config, given),
+        None if out is None else Path(out),
+        limit=limit,
+        threads=threads,
+    )
+
+
+def score(
+    folder: PathText | None = None,
+    *,
+    predictions: Mapping[str, PathText] | None = None,
+    class_results: PathText | None = None,
+    attribute_results: PathText | None = None,
+    out: PathText | None = None,
+    config: ScoreConfig | None = None,
+    k: int | None = None,
+    exclude_padding: bool = False,
+    normalize: bool = False,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> "ScoreReport":
+    """Return how often models change right answers when irrelevant objects are swapped.
+
+    Parameters
+    ----------
+    folder : path, optional
+        What a build wrote; none with `class_results`.
+    predictions : mapping of str to path, optional
+        Model -> question_id, perturbation and answer, one for each row of the plan.
+    class_results, attribute_results : path, optional
+        Result JSON of the released evaluation script's two runs, in place of a folder.
+    out : path, optional
+        Folder to write; nothing is written without it.
+    config : ScoreConfig, optional
+        All options at once, in place of those that follow.
+    k, exclude_padding, normalize, resamples, seed
+        See :class:`ScoreConfig`.
+
+    Raises
+    ------
+    SourceError, SchemaError, ConfigError
+        Bad input or options.
+    """
+    given = locals()
+    from shortcut_miner.diagnostics.swapmix.score import score_any
+
+    return score_any(
+        None if folder is None else Path(folder),
+        named_paths("predictions", predictions or {}),
+        None if class_results is None else Path(class_results),
+        None if attribute_results is None else Path(attribute_results),
+        options_from(ScoreConfig, config, given),
+        None if out is None else Path(out),
+    )
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

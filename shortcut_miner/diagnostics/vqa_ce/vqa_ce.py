@@ -1,0 +1,220 @@
+"""VQA-CE from Python: ``shortcut_miner.vqa_ce``.
+
+Counterexamples, easy and hard questions of VQA data (Dancette et al., ICCV 2021). Paths are text or Path;
+options are named and mean the same as on the command line (see :class:`VqaCeConfig` and :class:`ScoreConfig`,
+which can be given as ``config`` in place of them).
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from shortcut_miner.diagnostics.vqa_ce.config import (
+    Preset,
+    ScoreConfig,
+    SupportRounding,
+    Vote,
+    VqaCeConfig,
+    VqaCeFiles,
+)
+from shortcut_miner.options import (
+    AnswerTies,
+    ItemKinds,
+    OnBadRow,
+    PathText,
+    Scorer,
+    SupersetFilter,
+    Tokenizer,
+    fields_from,
+    named_paths,
+    options_from,
+)
+
+if TYPE_CHECKING:
+    from shortcut_miner.diagnostics.vqa_ce.explain import Explanation
+    from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
+    from shortcut_miner.diagnostics.vqa_ce.score import ScoreReport
+    from shortcut_miner.diagnostics.vqa_ce.sweep import SweepReport
+
+__all__ = ["ScoreConfig", "VqaCeConfig", "VqaCeFiles", "build", "explain", "score", "sweep"]
+
+
+def build(
+    *,
+    train_questions: PathText,
+    train_annotations: PathText,
+    val_questions: PathText,
+    val_annotations: PathText,
+    detections: PathText | None = None,
+    out: PathText | None = None,
+    limit: int | None = None,
+    threads: int | None = None,
+    config: VqaCeConfig | None = None,
+    preset: Preset = "code",
+    items: ItemKinds | None = None,
+    tokenizer: Tokenizer = "basic_english",
+    min_count: int | None = None,
+    min_support: float | None = None,
+    max_antecedent: int = 4,
+    min_confidence: float = 0.3,
+    score_threshold: float = 0.5,
+    top_answers: int = 3000,
+    answer_ties: AnswerTies = "first",
+    superset_filter: SupersetFilter | None = None,
+    vote: Vote | None = None,
+    support_rounding: SupportRounding | None = None,
+    empty_rule: bool | None = None,
+    keep_dropped: bool = False,
+    keep_matches: bool = False,
+    max_rules: int = 50_000_000,
+    holdout: bool = False,
+    seed: int = 0,
+    max_q: float = 0.05,
+    max_improvement_p: float = 0.05,
+    min_val_count: int = 10,
+    on_bad_row: OnBadRow = "error",
+) -> "BuildReport":
+    """Return what a build found: ``rules``, ``split``, ``questions`` and more, as Polars frames.
+
+    Parameters
+    ----------
+    train_questions, train_annotations, val_questions, val_annotations, detections
+        See :class:`VqaCeFiles`.
+    out : path, optional
+        Folder to write; nothing is written without it.
+    limit : int, optional
+        Use the first questions of both splits only, to try things out.
+    threads : int, optional
+        Default: all processors. The result is the same for any number.
+    config : VqaCeConfig, optional
+        All options at once, in place of those that follow.
+    preset, items, ...
+        See :class:`VqaCeConfig`.
+
+    Raises
+    ------
+    SourceError, SchemaError, ConfigError
+        Bad input or options, or a folder that can't be written; nothing on disk is changed then.
+    """
+    given = locals()  # the arguments by name
+    from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
+
+    return build_folder(
+        fields_from(VqaCeFiles, given),
+        options_from(VqaCeConfig, config, given),
+        None if out is None else Path(out),
+        limit=limit,
+        threads=threads,
+    )
+
+
+def score(
+    folder: PathText,
+    predictions: Mapping[str, PathText],
+    *,
+    soft_labels: PathText | None = None,
+    out: PathText | None = None,
+    config: ScoreConfig | None = None,
+    scorer: Scorer | None = None,
+    baseline: str | None = None,
+    min_count: int = 5,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> "ScoreReport":
+    """Return models' accuracies on the subsets of a build, and the shortcuts that they exploit.
+
+    Parameters
+    ----------
+    folder : path
+        What a build wrote.
+    predictions : mapping of str to path
+        Model -> file of its answers to the evaluated questions.
+    soft_labels : path, optional
+        Weights of each question's answers, to score by weight.
+    out : path, optional
+        Folder to write; nothing is written without it.
+    config : ScoreConfig, optional
+        All options at once, in place of those that follow.
+    scorer, baseline, min_count, resamples, seed
+        See :class:`ScoreConfig`.
+
+    Raises
+    ------
+    SourceError, SchemaError, ConfigError
+        Bad input or options.
+    """
+    given = locals()
+    from shortcut_miner.diagnostics.vqa_ce.score import score as score_folder
+
+    return score_folder(
+        Path(folder),
+        named_paths("predictions", predictions),
+        options_from(ScoreConfig, config, given),
+        None if out is None else Path(out),
+        soft_labels=None if soft_labels is None else Path(soft_labels),
+    )
+
+
+def explain(folder: PathText, question_id: str | int) -> "Explanation":
+    """Return the rules of a build that fire on one question, and why it is in its subset.
+
+    Raises
+    ------
+    SourceError
+        The folder can't be read.
+    ConfigError
+        It has no such question.
+    """
+    from shortcut_miner.diagnostics.vqa_ce.explain import explain as explain_question
+
+    return explain_question(Path(folder), str(question_id))
+
+
+def sweep(
+    *,
+    train_questions: PathText,
+    train_annotations: PathText,
+    val_questions: PathText,
+    val_annotations: PathText,
+    detections: PathText | None = None,
+    min_counts: Sequence[int] = (8, 16, 32, 64),
+    min_confidences: Sequence[float] = (0.2, 0.3, 0.5, 0.7, 0.9),
+    scorer: Scorer = "vqa-official",
+    out: PathText | None = None,
+    limit: int | None = None,
+    threads: int | None = None,
+    config: VqaCeConfig | None = None,
+) -> "SweepReport":
+    """Return the rule classifier's accuracy over minimum counts and confidences, from one search.
+
+    Parameters
+    ----------
+    train_questions, train_annotations, val_questions, val_annotations, detections
+        See :class:`VqaCeFiles`.
+    min_counts, min_confidences : sequence
+        Thresholds to combine.
+    scorer : str
+        How the classifier's answers are scored.
+    out, limit, threads
+        As for :func:`build`.
+    config : VqaCeConfig, optional
+        All other options.
+    """
+    files = fields_from(VqaCeFiles, locals())
+    from shortcut_miner.diagnostics.vqa_ce.sweep import sweep as sweep_thresholds
+
+    return sweep_thresholds(
+        files,
+        config or VqaCeConfig(),
+        None if out is None else Path(out),
+        min_counts=min_counts,
+        min_confidences=min_confidences,
+        scorer=scorer,
+        limit=limit,
+        threads=threads,
+    )
+
+
+def __dir__() -> list[str]:
+    """List the public names."""
+    return sorted(__all__)

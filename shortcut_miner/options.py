@@ -1,0 +1,157 @@
+"""What the options of all rooms share: names of choices, presets, and checks of values, in one set of words.
+
+A config is a frozen dataclass that calls these in its ``__post_init__``. A field whose type is a ``Literal``
+takes one of its values; one that may be None takes what the preset says. Nothing here is imported from
+outside the standard library: configs are read before anything heavy is.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from numbers import Integral, Real
+from os import PathLike
+from pathlib import Path
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
+
+from shortcut_miner.errors import ConfigError, examples
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+PathText = str | PathLike[str]
+
+OnBadRow = Literal["error", "skip"]
+ItemKinds = Literal["words", "objects", "both"]
+Tokenizer = Literal["basic_english", "spacy", "spacy-lemma"]
+SupersetFilter = Literal["immediate", "all", "none"]
+AnswerTies = Literal["first", "lexicographic"]
+Scorer = Literal["vqa-official", "vqa-normalized", "exact", "soft-labels"]
+
+_Config = TypeVar("_Config", bound="DataclassInstance")
+
+
+def option_name(name: str) -> str:
+    """Return a field's option on the command line.
+
+    >>> option_name("min_count")
+    '--min-count'
+    """
+    return "--" + name.replace("_", "-")
+
+
+def reject(name: str, value: object, expected: str) -> NoReturn:
+    """Raise the ConfigError for an option's value."""
+    raise ConfigError(f"{name}: got {value!r}, expected {expected}. Change {option_name(name)}.")
+
+
+def fill_in(config: "DataclassInstance", presets: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    """Check every choice of a config, then give options that are None the value of its preset.
+
+    Parameters
+    ----------
+    config : dataclass
+        Under construction: its fields are set in place.
+    presets : mapping of str to mapping, optional
+        Preset -> option -> value; the config then has a field ``preset``.
+    """
+    for field in dataclasses.fields(config):
+        choices, may_be_none = _choices(field.type)
+        value = getattr(config, field.name)
+        if choices and value not in choices and not (value is None and may_be_none):
+            reject(field.name, value, f"one of {', '.join(choices)}")
+    if presets is not None:
+        for name, value in presets[getattr(config, "preset")].items():  # noqa: B009  # not every config has one
+            if getattr(config, name) is None:
+                object.__setattr__(config, name, value)
+
+
+def _choices(annotation: Any) -> tuple[tuple[str, ...], bool]:
+    """Return the values of a Literal (none for other types), and whether None is allowed too."""
+    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    named = tuple(one for part in parts if get_origin(part) is Literal for one in get_args(part))
+    return named, type(None) in parts
+
+
+def check_whole(config: object, name: str, low: int, high: int | None = None) -> None:
+    """Raise ConfigError unless a field is a whole number from `low` on, up to `high` if that is given."""
+    value = getattr(config, name)
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or value < low or (high is not None and value > high):
+        span = f"from {low} to {high}" if high is not None else f"of {low} or more"
+        reject(name, value, f"a whole number {span}")
+
+
+def check_between(
+    config: object, name: str, low: float, high: float, *, above: bool = False, below: bool = False
+) -> None:
+    """Raise ConfigError unless a field is a number from `low` to `high`, or `above` it, or `below` it."""
+    value = getattr(config, name)
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high or (above and value == low) or (below and value == high):
+        start = f"above {low}" if above else f"of at least {low}"
+        span = (
+            f"{start}, {'below' if below else 'at most'} {high}"
+            if above or below
+            else f"from {low} to {high}"
+        )
+        reject(name, value, f"a number {span}")
+
+
+def as_paths(files: "DataclassInstance", *, kept: tuple[str, ...] = ()) -> None:
+    """Turn the texts among a dataclass of files into Paths, in place; those of `kept` stay text."""
+    for field in dataclasses.fields(files):
+        value = getattr(files, field.name)
+        if value is not None and field.name not in kept:
+            object.__setattr__(files, field.name, _as_path(field.name, value))
+
+
+def _as_path(name: str, value: object) -> Path:
+    if isinstance(value, str | PathLike):
+        return Path(value)
+    raise ConfigError(f"{name}: got {value!r}, expected a path. Give {option_name(name)}.")
+
+
+def fields_from(kind: type[_Config], given: Mapping[str, Any]) -> _Config:
+    """Return a dataclass of the fields that `given` has for it."""
+    return kind(
+        **{field.name: given[field.name] for field in dataclasses.fields(kind) if field.name in given}
+    )
+
+
+def options_from(kind: type[_Config], config: _Config | None, given: Mapping[str, Any]) -> _Config:
+    """Return the config that a function was given: as an object, or as keyword arguments, but not both.
+
+    >>> @dataclasses.dataclass(frozen=True, kw_only=True)
+    ... class Seeded:
+    ...     seed: int = 0
+    >>> options_from(Seeded, None, {"seed": 5, "out": None})
+    Seeded(seed=5)
+    >>> options_from(Seeded, Seeded(seed=3), {"seed": 0})
+    Seeded(seed=3)
+    """
+    if config is None:
+        return fields_from(kind, given)
+    defaults = {field.name: field.default for field in dataclasses.fields(kind)}
+    beside = [name for name, value in defaults.items() if name in given and given[name] != value]
+    if beside:
+        raise ConfigError(
+            f"config: got a {kind.__name__} and {examples(beside)} beside it, expected one or the other. "
+            "Put all options into the config, or leave it out."
+        )
+    return config
+
+
+def named_paths(name: str, files: Mapping[str, PathText]) -> dict[str, Path]:
+    """Return {model: file} with Paths.
+
+    Raises
+    ------
+    ConfigError
+        Not a mapping, or something in it that is no path.
+
+    >>> named_paths("predictions", {"m": "m.json"})
+    {'m': PosixPath('m.json')}
+    """
+    if not isinstance(files, Mapping):
+        raise ConfigError(f"{name}: got {files!r}, expected {{model: file}}. Name the model of each file.")
+    return {str(model): _as_path(name, file) for model, file in files.items()}

@@ -1,0 +1,17 @@
+"""The rooms, a line each: what ``shortcut_miner.NAME`` is in Python.
+
+``shortcut-miner NAME`` follows from it (its commands are in ``cli/NAME.py``), and so does the room's part of
+the demo (``demo/NAME.py``).
+"""
+
+from types import ModuleType as _Module
+
+# In the order of the README's table, which is that of the demo.
+# isort: off
+from shortcut_miner.diagnostics.vqa_ce import vqa_ce as vqa_ce
+from shortcut_miner.diagnostics.rad import rad as rad
+from shortcut_miner.diagnostics.fpvg import fpvg as fpvg
+from shortcut_miner.diagnostics.swapmix import swapmix as swapmix
+# isort: on
+
+NAMES = tuple(name for name, value in globals().items() if isinstance(value, _Module))
