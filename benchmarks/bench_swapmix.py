@@ -23,9 +23,11 @@ import numpy as np
 import polars as pl
 from measuring import header, markdown_table, megabytes, peak_bytes, seconds
 
-from shortcut_miner.diagnostics.swapmix import build as building
+from shortcut_miner.datasets.inputs import InputFacts
+from shortcut_miner.diagnostics.swapmix import outputs
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
 from shortcut_miner.diagnostics.swapmix.inputs import SwapMixInputs
+from shortcut_miner.diagnostics.swapmix.prepared import prepare_plan
 from shortcut_miner.diagnostics.swapmix.score import score
 from shortcut_miner.sources.embeddings import GLOVE, Embeddings
 from shortcut_miner.sources.opening.files import FileFacts
@@ -122,10 +124,7 @@ def _inputs(
         detected=regions["image_id"].unique(),
         similar=None,
         embeddings=Embeddings(words=words, vectors=vectors, kind=GLOVE, file=facts),
-        records=(),
-        dropped={},
-        notes=(),
-        warnings=(),
+        facts=InputFacts(),
     )
 
 
@@ -138,12 +137,12 @@ def build_once(inputs: SwapMixInputs, config: SwapMixConfig, out: Path, threads:
     """Draw and write one plan; return rows, and seconds of both stages."""
     files = SwapMixFiles(questions=out, scene_graphs=out)
     start = time.perf_counter()
-    ready = building.prepare_plan(inputs, config, files)
+    ready = prepare_plan(inputs, config, files)
     drawn, used = time.perf_counter(), time.process_time()
     with staged_folder(out) as folder:
-        done = building.draw_plan(folder, inputs, ready, config, None, threads)
+        done = outputs.draw_plan(folder, inputs, ready, config, None, threads)
     wall, cpu = time.perf_counter() - drawn, time.process_time() - used
-    return {"rows": done.counts["rows"], "prepare": drawn - start, "draw": wall, "cpu": cpu}
+    return {"rows": done.provenance.counts["rows"], "prepare": drawn - start, "draw": wall, "cpu": cpu}
 
 
 def build_job(options: argparse.Namespace, out: Path) -> dict[str, Any]:

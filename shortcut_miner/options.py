@@ -88,7 +88,7 @@ def check_between(
     value = getattr(config, name)
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if not is_number or not low <= value <= high or (above and value == low) or (below and value == high):
-        start = f"above {low}" if above else f"of at least {low}"
+        start = f"above {low}" if above else f"from {low}"
         span = (
             f"{start}, {'below' if below else 'at most'} {high}"
             if above or below
@@ -97,11 +97,11 @@ def check_between(
         reject(name, value, f"a number {span}")
 
 
-def as_paths(files: "DataclassInstance", *, kept: tuple[str, ...] = ()) -> None:
-    """Turn the texts among a dataclass of files into Paths, in place; those of `kept` stay text."""
+def as_paths(files: "DataclassInstance") -> None:
+    """Turn the texts in a dataclass of files into Paths, in place."""
     for field in dataclasses.fields(files):
         value = getattr(files, field.name)
-        if value is not None and field.name not in kept:
+        if value is not None:
             object.__setattr__(files, field.name, _as_path(field.name, value))
 
 

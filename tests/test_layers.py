@@ -12,12 +12,13 @@ import shortcut_miner
 PACKAGE = Path(shortcut_miner.__file__).parent
 
 LAYERS = (
-    ("errors", "schemas"),
+    ("version", "errors", "options", "schemas"),
     ("storage", "text", "tokenizers", "boxes", "timing", "keyed_draws"),
     ("sources", "encoding"),
     ("mining", "scoring"),
+    ("datasets",),
     ("diagnostics", "exports"),
-    ("report", "demo"),
+    ("report", "rooms", "demo"),
     ("cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

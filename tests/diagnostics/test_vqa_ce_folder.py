@@ -150,7 +150,9 @@ def test_explain_an_unknown_question(folder: Path) -> None:
 
 def test_a_sweep_equals_separate_builds(world_files: VqaCeFiles) -> None:
     grid = sweep(world_files, VqaCeConfig(vote="weighted"), min_counts=(8, 20), min_confidences=(0.3, 0.6))
-    for row, (count, confidence) in zip(grid.to_dicts(), itertools.product((8, 20), (0.3, 0.6)), strict=True):
+    for row, (count, confidence) in zip(
+        grid.sweep.to_dicts(), itertools.product((8, 20), (0.3, 0.6)), strict=True
+    ):
         config = VqaCeConfig(min_count=count, min_confidence=confidence, vote="weighted")
         counts = build(world_files, config, None).counts
         assert (row["min_count"], row["min_confidence"]) == (count, confidence)

@@ -71,7 +71,7 @@ class SwapMixFiles:
 
     def __post_init__(self) -> None:
         """Take paths as text too; embeddings may also be the name of a pipeline."""
-        as_paths(self, kept=("embeddings",))
+        as_paths(self)
         if self.embeddings is not None:
             object.__setattr__(self, "embeddings", str(self.embeddings))
 

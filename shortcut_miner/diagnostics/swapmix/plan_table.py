@@ -129,9 +129,9 @@ def write_plan(
 def plan_frame(plan: PlanKind, rows: Iterable[PlanRows], names: PlanNames) -> pl.DataFrame:
     """Return a whole plan as a frame, as it reads from its file."""
     schema = plan_schema(plan)
-    parts = [_as_table(group, names, schema).cast(schema) for group in _groups(rows, lambda block: None)]
-    frame = pl.from_arrow(pa.concat_tables([schema.empty_table(), *parts]))
-    return pl.DataFrame(frame)
+    parts = [_as_table(group, names, schema) for group in _groups(rows, lambda block: None)]
+    frame = pl.DataFrame(pl.from_arrow(pa.concat_tables([schema.empty_table(), *parts])))
+    return frame.with_columns(pl.col(pl.Categorical).cast(pl.String))
 
 
 def _groups(rows: Iterable[PlanRows], on_block: Callable[[PlanRows], None]) -> Iterator[dict[str, Any]]:

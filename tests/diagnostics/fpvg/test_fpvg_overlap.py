@@ -251,7 +251,7 @@ def test_row_order_of_the_inputs_does_not_matter(tmp_path: Path) -> None:
     ("options", "told"),
     [
         ({"iou_threshold": 0.2}, "got 0.2 below 0.25, expected at least as much"),
-        ({"iou_threshold": 1.0}, "iou_threshold: got 1.0, expected a number of at least 0, below 1"),
+        ({"iou_threshold": 1.0}, "iou_threshold: got 1.0, expected a number from 0, below 1"),
         ({"overlap_threshold": -0.1}, "--overlap-threshold"),
         ({"preset": "x"}, "preset: got 'x', expected one of default, code, paper"),
         ({"relevant": None}, "relevant: got None"),

@@ -12,7 +12,7 @@ from shortcut_miner.demo import DemoWorld
 from shortcut_miner.demo.rad import run_rad
 from shortcut_miner.diagnostics.rad.build import build
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles
-from shortcut_miner.diagnostics.rad.folder import read_folder
+from shortcut_miner.diagnostics.rad.outputs import read_folder
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.sources.questions.vqa import read_vqa

@@ -12,10 +12,11 @@ import polars as pl
 import pytest
 from diagnostics.swapmix.conftest import Load
 
-from shortcut_miner.diagnostics.swapmix.build import build, prepare_plan
+from shortcut_miner.diagnostics.swapmix.build import build
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
 from shortcut_miner.diagnostics.swapmix.context import context_blocks
 from shortcut_miner.diagnostics.swapmix.inputs import read_inputs
+from shortcut_miner.diagnostics.swapmix.prepared import prepare_plan
 from shortcut_miner.diagnostics.swapmix.score import score_results
 
 pytestmark = pytest.mark.real

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from shortcut_miner.diagnostics.swapmix.build import build
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig
-from shortcut_miner.diagnostics.swapmix.folder import SwapMixFolder, read_shape
 from shortcut_miner.diagnostics.swapmix.metrics import judge, summary
+from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder
 from shortcut_miner.diagnostics.swapmix.score import score, score_results
+from shortcut_miner.diagnostics.swapmix.shape import read_shape
 from shortcut_miner.errors import ConfigError, SchemaError, ShortcutMinerError, SourceError
 
 
@@ -75,7 +76,7 @@ def test_metrics_equal_brute_force(world: Tiny, seed: int, config: ScoreConfig) 
     right = dict(questions.select("question_id", "answer").iter_rows())
     with tempfile.TemporaryDirectory() as out:
         plan.write_parquet(Path(out) / "swaps.parquet")
-        shape = read_shape(SwapMixFolder(Path(out), questions, {}))
+        shape = read_shape(SwapMixFolder(Path(out) / "swaps.parquet", questions, {}))
     numbers = np.array([one == "yes" for one in said], np.int32)
     verdicts = judge(shape, numbers, np.ones(len(shape.first), np.int32), config)
     scores = summary(shape, verdicts, "m", config)
@@ -245,7 +246,7 @@ def test_scores_are_written(folder: Path, tmp_path: Path) -> None:
 
 
 def test_a_folder_of_another_kind_is_refused(tmp_path: Path, folder: Path) -> None:
-    with pytest.raises(SourceError, match="expected a file written by shortcut-miner"):
+    with pytest.raises(SourceError, match="expected a folder that swapmix build wrote"):
         score(tmp_path, {"m": tmp_path}, ScoreConfig())
     with pytest.raises(ConfigError, match="expected at least one"):
         score(folder / "swapmix", {}, ScoreConfig())

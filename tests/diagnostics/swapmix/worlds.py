@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 import polars as pl
 from hypothesis import strategies as st
 
-from shortcut_miner.diagnostics.swapmix import build as building
+from shortcut_miner.datasets.inputs import InputFacts
+from shortcut_miner.diagnostics.swapmix import outputs
 from shortcut_miner.diagnostics.swapmix.config import SwapMixConfig, SwapMixFiles
 from shortcut_miner.diagnostics.swapmix.inputs import SwapMixInputs
+from shortcut_miner.diagnostics.swapmix.prepared import prepare_plan
 from shortcut_miner.sources.embeddings import Embeddings
 from shortcut_miner.storage import staged_folder
 
@@ -52,10 +54,7 @@ class Tiny(NamedTuple):
             "detected": objects["image_id"].unique(),
             "similar": pl.DataFrame(rows, schema=SIMILAR, orient="row"),
             "embeddings": embeddings,
-            "records": (),
-            "dropped": {},
-            "notes": (),
-            "warnings": (),
+            "facts": InputFacts(),
         }
         return SwapMixInputs(**columns | changed)
 
@@ -117,7 +116,7 @@ def draw_plan(inputs: SwapMixInputs, config: SwapMixConfig, threads: int = 1) ->
     """Return the tables that a build writes, by file name."""
     files = SwapMixFiles(questions=Path("q"), scene_graphs=Path("s"))
     with tempfile.TemporaryDirectory() as out:
-        ready = building.prepare_plan(inputs, config, files)
+        ready = prepare_plan(inputs, config, files)
         with staged_folder(Path(out)) as folder:
-            building.draw_plan(folder, inputs, ready, config, None, threads)
+            outputs.draw_plan(folder, inputs, ready, config, None, threads)
         return {path.name: pl.read_parquet(path) for path in Path(out).glob("*.parquet")}

@@ -1,0 +1,138 @@
+"""The rooms side by side: how each is built and scored on the demo world, through its front in Python."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import shortcut_miner as sm
+from shortcut_miner.datasets.reports import BuildReport, ScoreReport
+from shortcut_miner.demo import DemoWorld
+from shortcut_miner.diagnostics.fpvg.outputs import read_folder as read_fpvg
+from shortcut_miner.diagnostics.rad.outputs import read_folder as read_rad
+from shortcut_miner.diagnostics.swapmix.outputs import read_folder as read_swapmix
+from shortcut_miner.diagnostics.vqa_ce.folder import read_folder as read_vqa_ce
+
+MODEL = "grounded_model"
+
+
+@dataclass(frozen=True)
+class Demo:
+    """A demo's folder: the world, what each room wrote, and the models' answers."""
+
+    world: DemoWorld
+    out: Path
+
+
+@dataclass(frozen=True)
+class Room:
+    """One room.
+
+    `files` are the build's inputs; `more` are options that give every table; `zipped` is the input that a
+    test puts into an archive; `tables` are read back from the folder; `score` takes the folder and `out`.
+    """
+
+    name: str
+    folder: str
+    build: Callable[..., BuildReport]
+    files: Callable[[Demo], dict[str, Any]]
+    more: dict[str, Any]
+    zipped: str
+    tables: tuple[str, ...]
+    read: Callable[[Path], object]
+    score: Callable[[Demo, Path, Path | None], ScoreReport]
+
+    @property
+    def command(self) -> str:
+        return f"{self.folder} build"
+
+
+def vqa_ce_files(demo: Demo) -> dict[str, Any]:
+    roles = ("train_questions", "train_annotations", "val_questions", "val_annotations", "detections")
+    return {role: getattr(demo.world, role) for role in roles}
+
+
+def rad_files(demo: Demo) -> dict[str, Any]:
+    return {"questions": demo.world.val_questions, "annotations": demo.world.val_annotations}
+
+
+def gqa_files(demo: Demo) -> dict[str, Any]:
+    folder = demo.world.gqa_questions.parent
+    return {
+        "questions": demo.world.gqa_questions,
+        "scene_graphs": demo.world.val_scene_graphs,
+        "detections": folder / "val_objects.jsonl",
+    }
+
+
+def swapmix_files(demo: Demo) -> dict[str, Any]:
+    return gqa_files(demo) | {"embeddings": demo.world.gqa_questions.parent / "word_vectors.txt"}
+
+
+def score_vqa_ce(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
+    return sm.vqa_ce.score(folder, {"m": demo.world.grounded_predictions}, out=out, resamples=10)
+
+
+def score_rad(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
+    augmented = demo.out / "rad-answers" / f"{MODEL}_results.json"
+    original = {"m": demo.world.grounded_predictions}
+    return sm.rad.score(folder, original=original, augmented={"m": augmented}, out=out, resamples=10)
+
+
+def score_fpvg(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
+    world = demo.world.gqa_questions.parent
+    runs = {name: {"m": world / f"{MODEL}_{name}_regions.json"} for name in ("all", "relevant", "irrelevant")}
+    return sm.fpvg.score(folder, **runs, out=out, resamples=10)
+
+
+def score_swapmix(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
+    answers = {"m": demo.out / "swapmix-answers" / f"{MODEL}.parquet"}
+    return sm.swapmix.score(folder, predictions=answers, out=out, resamples=10)
+
+
+ROOMS = (
+    Room(
+        name="vqa_ce",
+        folder="vqa-ce",
+        build=sm.vqa_ce.build,
+        files=vqa_ce_files,
+        more={"keep_matches": True, "keep_dropped": True},
+        zipped="val_questions",
+        tables=("questions", "rules", "split"),
+        read=read_vqa_ce,
+        score=score_vqa_ce,
+    ),
+    Room(
+        name="rad",
+        folder="rad",
+        build=sm.rad.build,
+        files=rad_files,
+        more={},
+        zipped="annotations",
+        tables=("questions", "augmentations"),
+        read=read_rad,
+        score=score_rad,
+    ),
+    Room(
+        name="fpvg",
+        folder="fpvg",
+        build=sm.fpvg.build,
+        files=gqa_files,
+        more={"long_form": True, "nested_json": True},
+        zipped="detections",
+        tables=("questions", "regions"),
+        read=read_fpvg,
+        score=score_fpvg,
+    ),
+    Room(
+        name="swapmix",
+        folder="swapmix",
+        build=sm.swapmix.build,
+        files=swapmix_files,
+        more={"k": 5},
+        zipped="embeddings",
+        tables=("questions", "swaps"),
+        read=read_swapmix,
+        score=score_swapmix,
+    ),
+)

@@ -1,0 +1,347 @@
+"""What every room's folder, report and front in Python promise, tested for all rooms alike."""
+
+import dataclasses
+import inspect
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from diagnostics.room_cases import ROOMS, Demo, Room
+
+import shortcut_miner as sm
+from shortcut_miner import rooms
+from shortcut_miner.datasets.reports import BuildReport
+from shortcut_miner.demo.run import run_demo
+from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.mining.threads import thread_count
+from shortcut_miner.storage import read_provenance
+
+LIMIT = 600
+each_room = pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
+Built = Callable[[Room], tuple[BuildReport, Path]]
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
+    out = tmp_path_factory.mktemp("demo")
+    return Demo(run_demo(out).world, out)
+
+
+@pytest.fixture(scope="session")
+def built(demo: Demo, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Return a function that builds a room with every table, once."""
+    folder, done = tmp_path_factory.mktemp("rooms"), dict[str, tuple[BuildReport, Path]]()
+
+    def build(room: Room) -> tuple[BuildReport, Path]:
+        if room.name not in done:
+            out = folder / room.name
+            report = room.build(**room.files(demo), **room.more, out=out)
+            done[room.name] = report, out
+        return done[room.name]
+
+    return build
+
+
+def copied(folder: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(folder, tmp_path / "copy"))
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    return dict(json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
+
+
+def change_manifest(folder: Path, **changes: object) -> None:
+    (folder / "manifest.json").write_text(json.dumps(manifest_of(folder) | changes), encoding="utf-8")
+
+
+# ---- reading a folder back ----
+
+
+@each_room
+def test_a_whole_folder_reads_and_scores(room: Room, built: Built, demo: Demo) -> None:
+    _, folder = built(room)
+    assert room.read(folder) is not None
+    assert room.score(demo, folder, None).scores.height > 0
+
+
+@each_room
+@pytest.mark.parametrize("damage", ["missing", "truncated", "foreign", "broken provenance"])
+def test_damaged_tables(room: Room, built: Built, demo: Demo, tmp_path: Path, damage: str) -> None:
+    folder = copied(built(room)[1], tmp_path)
+    for name in room.tables:
+        victim = folder / f"{name}.parquet"
+        whole = victim.read_bytes()
+        victim.unlink()
+        if damage == "truncated":
+            victim.write_bytes(whole[: len(whole) // 2])
+        elif damage == "foreign":
+            victim.write_text("not a table", encoding="utf-8")
+        elif damage == "broken provenance":
+            table = pl.read_parquet(whole)
+            table.write_parquet(victim, metadata={"shortcut_miner": '{"version": '})
+        told = rf"{name}\.parquet: got (.|\n)*, expected a table that {room.command} wrote"
+        with pytest.raises(SourceError, match=told):
+            room.score(demo, folder, None)
+        victim.write_bytes(whole)
+    assert room.score(demo, folder, None).scores.height > 0
+
+
+@each_room
+@pytest.mark.parametrize("change", ["version", "config", "counts"])
+def test_files_of_two_builds_are_not_mixed(
+    room: Room, built: Built, demo: Demo, tmp_path: Path, change: str
+) -> None:
+    folder = copied(built(room)[1], tmp_path)
+    manifest = manifest_of(folder)
+    other = "0.0.1" if change == "version" else manifest[change] | {"limit": 1}
+    change_manifest(folder, **{change: other})
+    with pytest.raises(SourceError, match=r"\.parquet: got a table of another build than manifest\.json"):
+        room.score(demo, folder, None)
+
+
+@each_room
+def test_a_table_of_another_build_is_told(room: Room, built: Built, demo: Demo, tmp_path: Path) -> None:
+    folder = copied(built(room)[1], tmp_path)
+    other = tmp_path / "other"
+    room.build(**room.files(demo), **room.more, out=other, limit=LIMIT)
+    for name in room.tables:
+        whole = (folder / f"{name}.parquet").read_bytes()
+        shutil.copy(other / f"{name}.parquet", folder)
+        with pytest.raises(SourceError, match=rf"{name}\.parquet: got a table of another build"):
+            room.score(demo, folder, None)
+        (folder / f"{name}.parquet").write_bytes(whole)
+
+
+@each_room
+def test_what_is_no_such_folder_is_told(room: Room, built: Built, demo: Demo, tmp_path: Path) -> None:
+    folder = copied(built(room)[1], tmp_path)
+    (tmp_path / "file").write_text("x", encoding="utf-8")
+    (tmp_path / "empty").mkdir()
+    for place, got in (
+        ("file", "a file"),
+        ("nowhere", "no such folder"),
+        ("empty", "no manifest.json in it"),
+    ):
+        with pytest.raises(SourceError, match=rf"{place}: got {got}, expected a folder that {room.command}"):
+            room.score(demo, tmp_path / place, None)
+    change_manifest(folder, command="other build")
+    with pytest.raises(
+        SourceError, match=rf"got the output of 'other build', expected that of {room.command}"
+    ):
+        room.score(demo, folder, None)
+    change_manifest(folder, command=room.command, counts=None)
+    with pytest.raises(SourceError, match=r"manifest\.json: got no config or no counts"):
+        room.score(demo, folder, None)
+    for content, told in (("[1]", "got the output of None"), ("{", "got broken JSON")):
+        (folder / "manifest.json").write_text(content, encoding="utf-8")
+        with pytest.raises(SourceError, match=told):
+            room.score(demo, folder, None)
+
+
+# ---- what a build writes ----
+
+
+@each_room
+def test_the_manifest_lists_its_files(room: Room, built: Built) -> None:
+    _, folder = built(room)
+    assert set(manifest_of(folder)["files"]) == {path.name for path in folder.iterdir()} - {"run.json"}
+
+
+@each_room
+def test_inputs_are_recorded_with_their_zip_member(room: Room, demo: Demo, tmp_path: Path) -> None:
+    files = room.files(demo)
+    archive = tmp_path / "inputs.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.write(files[room.zipped], "deep/one.txt")
+        packed.writestr("other.txt", "nothing")
+    files[room.zipped] = archive / "deep" / "one.txt"
+    room.build(**files, **room.more, out=tmp_path / "out", limit=LIMIT)
+    inputs = {one["role"]: one for one in manifest_of(tmp_path / "out")["inputs"]}
+    assert inputs[room.zipped]["name"] == "inputs.zip/deep/one.txt"
+    for path in (tmp_path / "out").glob("*.parquet"):
+        told = {one["role"]: one["name"] for one in read_provenance(path)["inputs"]}
+        assert told == {role: one["name"] for role, one in inputs.items()}
+
+
+@each_room
+def test_the_run_record_says_what_ran(room: Room, demo: Demo, built: Built, tmp_path: Path) -> None:
+    run = json.loads((built(room)[1] / "run.json").read_text(encoding="utf-8"))
+    assert run.keys() == {"out", "files", "backend", "threads", "stages", "notes", "warnings"}
+    assert set(run["files"]) == set(room.files(demo))
+    if "threads" not in inspect.signature(room.build).parameters:
+        assert run["threads"] == 1
+        return
+    assert (run["backend"], run["threads"]) == ("numba", thread_count())
+    asked = thread_count() + 1
+    room.build(**room.files(demo), **room.more, out=tmp_path / "out", limit=LIMIT, threads=asked)
+    assert json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))["threads"] == asked
+
+
+# ---- reports ----
+
+
+@each_room
+def test_frames_are_the_same_written_or_not(room: Room, demo: Demo, built: Built) -> None:
+    report, folder = built(room)
+    unwritten = room.build(**room.files(demo), **room.more)
+    names = {path.stem for path in folder.glob("*.parquet")}
+    assert set(report.tables) == set(unwritten.tables) == names
+    for name in names:
+        frame = pl.read_parquet(folder / f"{name}.parquet")
+        assert getattr(report, name).equals(frame)
+        assert getattr(report, name) is getattr(report, name)
+        assert getattr(unwritten, name).equals(frame), name
+        assert getattr(unwritten, name).schema == frame.schema
+        assert name in dir(report)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        report.nonsense  # noqa: B018
+
+
+@each_room
+def test_a_report_does_not_show_what_another_build_wrote_since(
+    room: Room, demo: Demo, tmp_path: Path
+) -> None:
+    first = room.build(**room.files(demo), **room.more, out=tmp_path / "out", limit=LIMIT)
+    room.build(**room.files(demo), **room.more, out=tmp_path / "out", limit=LIMIT - 1)
+    with pytest.raises(SourceError, match="got a table of another build"):
+        getattr(first, room.tables[0])
+
+
+@each_room
+def test_a_report_speaks_as_the_console_does(room: Room, built: Built) -> None:
+    report, _ = built(room)
+    words = report.in_words()
+    lines = repr(report).splitlines()
+    assert lines[0] == room.command
+    assert [line.split("  ")[0] for line in lines[1:]] == list(words)
+    assert len(lines) < 20
+    page = report._repr_html_()
+    assert page.startswith("<table>")
+    assert str(report.counts["questions" if room.name != "vqa_ce" else "rules"])[:1] in page
+
+
+@each_room
+def test_a_table_that_was_not_asked_for(room: Room, demo: Demo) -> None:
+    missing = {"vqa_ce": "matches", "fpvg": "regions_long", "swapmix": "similar_attributes"}.get(room.name)
+    report = room.build(**room.files(demo), limit=LIMIT)
+    if missing:
+        with pytest.raises(ConfigError, match=rf"{missing}: got no such table in this {room.command}"):
+            getattr(report, missing)
+    assert set(report.tables) >= set(room.tables)
+
+
+@each_room
+def test_scores_are_written_as_they_are_reported(
+    room: Room, demo: Demo, built: Built, tmp_path: Path
+) -> None:
+    _, folder = built(room)
+    report = room.score(demo, folder, tmp_path / "out")
+    written = {path.stem: pl.read_parquet(path) for path in (tmp_path / "out").glob("*.parquet")}
+    assert written.keys() == report.tables.keys()
+    for name, frame in report.tables.items():
+        assert written[name].equals(frame)
+        assert getattr(report, name) is frame
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names >= {"scores.json", "scores.md", "scores.tex", "manifest.json"}
+    assert "run.json" not in names
+    assert manifest_of(tmp_path / "out")["command"] == report.command == f"{room.folder} score"
+    assert repr(report).startswith(report.command)
+    assert "<" in report._repr_html_()
+
+
+# ---- the fronts ----
+
+
+def test_every_room_is_tested_here() -> None:
+    assert tuple(room.name for room in ROOMS) == rooms.NAMES
+
+
+@each_room
+def test_a_front_is_not_shadowed_by_its_own_modules(room: Room) -> None:
+    code = (
+        f"import shortcut_miner as sm; first = sm.{room.name}.build\n"
+        f"import shortcut_miner.diagnostics.{room.name}.build, shortcut_miner.diagnostics.{room.name}.score\n"
+        f"assert sm.{room.name}.build is first and callable(first) and callable(sm.{room.name}.score)\n"
+        f"from shortcut_miner import {room.name}\n"
+        f"assert {room.name}.build is first"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+
+
+@each_room
+def test_a_front_takes_the_options_of_its_configs(room: Room) -> None:
+    """Names, order and defaults are those of the dataclasses, which are the command's options too."""
+    front = getattr(sm, room.name)
+    for function, kinds in ((front.build, ("Files", "Config")), (front.score, ("PairFiles", "ScoreConfig"))):
+        accepted = inspect.signature(function).parameters
+        configs = [
+            value
+            for name, value in vars(front).items()
+            if dataclasses.is_dataclass(value)
+            and any(name.endswith(kind) for kind in kinds)
+            and (name.startswith("Score") or name == "PairFiles") == (function is front.score)
+        ]
+        assert configs
+        for config in configs:
+            for field in dataclasses.fields(config):
+                default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default
+                assert accepted[field.name].default == default, (function, field.name)
+        places = [list(accepted).index(field.name) for field in dataclasses.fields(configs[-1])]
+        assert places == sorted(places)
+
+
+@each_room
+def test_a_front_takes_text_and_a_config_object(room: Room, demo: Demo, tmp_path: Path) -> None:
+    front = getattr(sm, room.name)
+    kind = next(
+        value for name, value in vars(front).items() if name.endswith("Config") and name != "ScoreConfig"
+    )
+    texts = {role: str(path) for role, path in room.files(demo).items()}
+    named = (
+        room.build(**texts, limit=LIMIT, seed=3) if room.name != "fpvg" else room.build(**texts, limit=LIMIT)
+    )
+    config = kind(seed=3) if room.name != "fpvg" else kind()
+    given = room.build(**texts, limit=LIMIT, config=config, out=str(tmp_path / "out"))
+    assert given.counts == named.counts
+    assert given.out == tmp_path / "out"
+    with pytest.raises(ConfigError, match=r"config: got a \w+ and 'on_bad_row' beside it"):
+        room.build(**texts, config=config, on_bad_row="skip")
+    with pytest.raises(ConfigError, match=rf"{room.zipped}: got 7, expected a path"):
+        room.build(**texts | {room.zipped: 7})
+
+
+def test_public_names_are_what_dir_shows() -> None:
+    assert dir(sm) == sorted(sm.__all__)
+    assert not [name for name in dir(sm) if name.startswith("_")]
+    for name in rooms.NAMES:
+        assert dir(getattr(sm, name)) == sorted(getattr(sm, name).__all__)
+
+
+def test_a_users_script_sees_types(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import shortcut_miner as sm\n"
+        "built = sm.vqa_ce.build(train_questions='a', train_annotations='b', val_questions='c', "
+        "val_annotations='d')\n"
+        "reveal_type(built.rules)\n"
+        "reveal_type(sm.swapmix.score('f', predictions={'m': 'p'}).scores)\n"
+        "sm.rad.build(questions='q', mode='nonsense')\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), str(script)]
+    checkout = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=checkout, env={**os.environ, "MYPYPATH": ""}
+    )
+    lines = [line.split(": ", 1)[1] for line in done.stdout.splitlines() if "script.py" in line]
+    assert lines[:2] == ['note: Revealed type is "polars.dataframe.frame.DataFrame"'] * 2
+    assert lines[2].startswith('error: Argument "mode" to "build" has incompatible type')
+    assert len(lines) == 3
