@@ -154,7 +154,8 @@ def test_ratios_are_of_resampled_counts_run_by_run(tmp_path: Path, built: Path) 
         counts = [Counter(category[name] for image in images for name in NAMES[image::3]) for images in drawn]
         ratios = [found["bad_correct"] / found["bad_wrong"] for found in counts if found["bad_wrong"]]
         of_model = report.scores.filter(metric="correct_to_incorrect_minus", group="overall", model=model)
-        low, high = of_model.select("low", "high").row(0)
+        n, low, high = of_model.select("n", "low", "high").row(0)
+        assert n == sum(name.startswith("bad") for name in category.values())
         assert (low, high) == pytest.approx(np.quantile(ratios, [0.025, 0.975]))
         known[model] = len(ratios)
     assert known["a"] == 200
