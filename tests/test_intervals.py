@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import ConfigError, SchemaError
-from shortcut_miner.scoring import intervals
+from shortcut_miner.scoring import bootstrap
 from shortcut_miner.scoring.intervals import compare, summarise
 
 CHECKOUT = Path(__file__).resolve().parents[1]
@@ -120,7 +120,7 @@ def test_row_order_changes_no_digit(order: list[int], seed: int) -> None:
 def test_block_size_changes_no_digit(monkeypatch: pytest.MonkeyPatch) -> None:
     scored = score_table(50, 300, ("a", "b"))
     expected = summarise(scored, by=["answer_type"], resamples=101)
-    monkeypatch.setattr(intervals, "_BLOCK", 7)
+    monkeypatch.setattr(bootstrap, "_BLOCK", 7)
     assert summarise(scored, by=["answer_type"], resamples=101).equals(expected)
 
 

@@ -72,7 +72,7 @@ def test_kernels_import_only_numpy_and_numba() -> None:
 
 
 def test_heavy_libraries_load_late() -> None:
-    allowed = {"numba": {"kernels_numba"}, "scipy": {"intervals.py", "significance.py"}}
+    allowed = {"numba": {"kernels_numba"}, "scipy": {"bootstrap.py", "significance.py"}}
     for path in modules():
         for name in imports(path, top_level_only=True):
             library = name.split(".")[0]

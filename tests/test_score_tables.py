@@ -1,12 +1,14 @@
+import functools
 import json
 import math
+from pathlib import Path
 
 import polars as pl
 import pytest
 
 from shortcut_miner.errors import SchemaError
 from shortcut_miner.scoring.intervals import compare, summarise
-from shortcut_miner.scoring.tables import as_dict, as_latex, as_markdown
+from shortcut_miner.scoring.tables import as_dict, as_latex, as_markdown, pivoted, value_text, write_scores
 
 SCORED = pl.DataFrame(
     {
@@ -77,3 +79,86 @@ def test_two_values_of_one_name_are_refused() -> None:
     for table in (as_dict, as_markdown, as_latex):
         with pytest.raises(SchemaError, match=r"got two values for 'accuracy.*', 'overall', 'all', "):
             table(pl.concat([summary, summary]))
+
+
+# Two metrics; the second model lacks a subgroup, and has another n in one.
+SUMMARY = pl.DataFrame(
+    [
+        ("fpvg_plus", "overall", "all", "m2", 10.0, 1200, 2.346, 20.0),
+        ("fpvg_plus", "overall", "all", "m1", 77.5, 1200, 65.0, 90.125),
+        ("fpvg_plus", "type", "", "m2", 1.5, 3, None, None),
+        ("fpvg_plus", "type", None, "m2", 2.5, 3, None, None),
+        ("fpvg_plus", "type", None, "m1", 3.5, 4, None, None),
+        ("good_correct", "overall", "all", "m1", 65.0, 1200, 50.0, 80.0),
+    ],
+    schema=["metric", "group", "subgroup", "model", "value", "n", "low", "high"],
+    orient="row",
+).with_columns(scorer=pl.lit("exact"))
+
+
+def test_a_row_for_each_n_and_a_column_for_each_model() -> None:
+    cell = functools.partial(value_text, interval_digits=2)
+    assert pivoted(SUMMARY, ("metric", "group", "subgroup", "n"), cell) == (
+        ["m2", "m1"],
+        [
+            ["fpvg_plus", "overall", "all", 1200, "10.00 [2.35, 20.00]", "77.50 [65.00, 90.12]"],
+            ["fpvg_plus", "type", "(not known)", 3, "1.50", ""],
+            ["fpvg_plus", "type", "(not known)", 3, "2.50", ""],
+            ["fpvg_plus", "type", "(not known)", 4, "", "3.50"],
+            ["good_correct", "overall", "all", 1200, "", "65.00 [50.00, 80.00]"],
+        ],
+    )
+
+
+def test_rows_by_fewer_columns_have_the_counts_in_their_cells() -> None:
+    def cell(row: dict[str, object]) -> str:
+        return "none" if row["value"] is None else f"{value_text(row)} of {row['n']:,}"
+
+    overall = SUMMARY.filter(group="overall").with_columns(pl.col("value").replace(10.0, None))
+    assert pivoted(overall, ["metric"], cell) == (
+        ["m2", "m1"],
+        [
+            ["fpvg_plus", "none", "77.50 [65.0, 90.1] of 1,200"],
+            ["good_correct", "", "65.00 [50.0, 80.0] of 1,200"],
+        ],
+    )
+    # A subgroup that is named like the overall row stands apart from it.
+    by_type = SUMMARY.filter(metric="fpvg_plus").with_columns(pl.col("subgroup").replace("", "all"))
+    assert [row[0] for row in pivoted(by_type, ["subgroup"], cell)[1]] == ["all", "all", "(not known)"]
+
+
+def test_columns_of_differences_name_both_models() -> None:
+    difference = compare(SCORED, baseline="base_1", resamples=0)
+    assert pivoted(difference, ["subgroup", "n"], value_text) == (
+        ["50% | {x} - base_1"],
+        [["all", 3, "-16.67"]],
+    )
+
+
+def test_no_rows_give_no_table() -> None:
+    assert pivoted(SUMMARY.clear(), ["metric"], value_text) == ([], [])
+    with pytest.raises(SchemaError, match=r"got two values for 3, 'fpvg_plus', 'type', '', 'm2'"):
+        pivoted(pl.concat([SUMMARY[2:3]] * 2), ["n"], value_text)
+
+
+def test_written_scores_are_the_three_tables(tmp_path: Path) -> None:
+    summary = summarise(SCORED, by=["answer_type"], resamples=10)
+    write_scores(tmp_path, summary)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["scores.json", "scores.md", "scores.tex"]
+    assert json.loads((tmp_path / "scores.json").read_text("utf-8")) == as_dict(summary)
+    assert (tmp_path / "scores.md").read_text("utf-8") == as_markdown(summary) + "\n"
+    assert (tmp_path / "scores.tex").read_text("utf-8") == as_latex(summary) + "\n"
+
+
+def test_a_value_that_is_missing_is_null_in_json_and_an_empty_cell_elsewhere(tmp_path: Path) -> None:
+    is_missing = (pl.col("group") == "type") & ((pl.col("model") == "m2") | (pl.col("subgroup") == ""))
+    write_scores(tmp_path, SUMMARY.with_columns(value=pl.when(is_missing).then(None).otherwise("value")))
+    scores = json.loads((tmp_path / "scores.json").read_text("utf-8"))["fpvg_plus"]["type"]
+    assert scores[""]["m2"] == {"scorer": "exact", "value": None, "n": 3, "low": None, "high": None}
+    assert (tmp_path / "scores.md").read_text("utf-8").splitlines()[3:] == [
+        "| fpvg_plus (exact) | type | (not known) | 4 |  | 3.50 |",
+        "| good_correct (exact) | overall | all | 1200 |  | 65.00 [50.00, 80.00] |",
+    ]
+    assert r"fpvg\_plus (exact) & type & (not known) & 4 &  & $3.50$ \\" in (
+        tmp_path / "scores.tex"
+    ).read_text("utf-8")

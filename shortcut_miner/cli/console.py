@@ -5,7 +5,7 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shortcut_miner.cli.options import Shown
@@ -82,6 +82,21 @@ def print_frame(frame: "pl.DataFrame") -> None:
     """Print a Polars frame's columns and rows; numbers to the right."""
     right = [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
     print_table(frame.columns, frame.rows(), right=right)
+
+
+def print_models(
+    summary: "pl.DataFrame",
+    rows: Sequence[str],
+    cell: Callable[[dict[str, Any]], str],
+    *,
+    most: int | None = None,
+    headings: Sequence[str] = (),
+) -> None:
+    """Print a table of models: a row for each distinct `rows`, at most so many, and a column a model."""
+    from shortcut_miner.scoring.tables import pivoted
+
+    models, lines = pivoted(summary, rows, cell)
+    print_table((*(headings or rows), *models), lines[:most], right=("n", *models))
 
 
 def cell_text(value: object) -> str:

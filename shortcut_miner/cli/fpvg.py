@@ -1,12 +1,13 @@
 """``fpvg build`` and ``fpvg score``."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from shortcut_miner.cli.command import ENTER, Command
-from shortcut_miner.cli.console import print_frame, print_table, print_title
+from shortcut_miner.cli.console import print_frame, print_models, print_title
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
@@ -165,14 +166,10 @@ def print_scores(report: "ScoreReport", most: int) -> None:
 
 def print_metrics(scores: "pl.DataFrame", most: int | None = None) -> None:
     """Print a row a figure and subgroup, at most so many, and a column a model."""
-    cells: dict[tuple[str, str, str, int], dict[str, str]] = {}
-    for row in scores.iter_rows(named=True):
-        interval = "" if row["low"] is None else f" [{row['low']:.2f}, {row['high']:.2f}]"
-        place = (row["metric"], row["group"], row["subgroup"] or "(not known)", row["n"])
-        cells.setdefault(place, {})[row["model"]] = f"{row['value']:.2f}{interval}"
-    models = list(dict.fromkeys(model for found in cells.values() for model in found))
-    rows = [(*place, *(found.get(model, "") for model in models)) for place, found in cells.items()][:most]
-    print_table(("metric", "group", "subgroup", "n", *models), rows, right=("n", *models))
+    from shortcut_miner.scoring.tables import value_text
+
+    cell = partial(value_text, interval_digits=2)
+    print_models(scores, ("metric", "group", "subgroup", "n"), cell, most=most)
 
 
 HELP = "Faithful and plausible visual grounding of VQA models (Reich et al., EMNLP Findings 2023)."

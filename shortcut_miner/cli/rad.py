@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from shortcut_miner.cli.command import ENTER, Command
-from shortcut_miner.cli.console import print_table, print_title
+from shortcut_miner.cli.console import print_models, print_title
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
@@ -120,21 +120,15 @@ def score_document(report: "ScoreReport") -> dict[str, Any]:
 
 def print_scores(report: "ScoreReport", most: int) -> None:
     """Print a table a metric: a row a type of augmentation, a column a model."""
-    models = report.counts["model"].unique(maintain_order=True).to_list()
+    from shortcut_miner.scoring.tables import value_text
+
+    def cell(row: dict[str, Any]) -> str:
+        known = row["value"] is not None
+        return f"{value_text(row)} of {row['n']:,}" if known else "none right to start from"
+
     for (metric,), table in report.scores.group_by("metric", maintain_order=True):
         print_title(f"{_HEADINGS[str(metric)]} in percent [95% interval]")
-        cells: dict[str, dict[str, str]] = {}
-        for row in table.iter_rows(named=True):
-            cells.setdefault(row["subgroup"], {})[row["model"]] = _cell(row)
-        rows = [(name, *(found[model] for model in models)) for name, found in cells.items()]
-        print_table(("augmentation", *models), rows[: most + 1], right=models)
-
-
-def _cell(row: dict[str, Any]) -> str:
-    if row["value"] is None:
-        return "none right to start from"
-    interval = "" if row["low"] is None else f" [{row['low']:.1f}, {row['high']:.1f}]"
-    return f"{row['value']:.2f}{interval} of {row['n']:,}"
+        print_models(table, ("subgroup",), cell, most=most + 1, headings=("augmentation",))
 
 
 HELP = "Yes/no augmentations of any VQA questions, and the RAD score (Rosenberg et al., ACL 2021)."

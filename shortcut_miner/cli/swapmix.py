@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from shortcut_miner.cli.command import ENTER, Command
-from shortcut_miner.cli.console import print_frame, print_table, print_title
+from shortcut_miner.cli.console import print_frame, print_models, print_title
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
@@ -130,15 +130,12 @@ def print_scores(report: "ScoreReport", most: int) -> None:
 
 def print_metrics(scores: "pl.DataFrame") -> None:
     """Print a row a metric: each model's value, interval and n."""
-    cells: dict[str, dict[str, str]] = {}
-    for row in scores.iter_rows(named=True):
-        interval = "" if row["low"] is None else f" [{row['low']:.1f}, {row['high']:.1f}]"
-        cells.setdefault(row["metric"].replace("_", " "), {})[row["model"]] = (
-            f"{row['value']:.2f}{interval} of {row['n']:,}"
-        )
-    models = list(dict.fromkeys(scores["model"].to_list()))
-    rows = [(metric, *(found.get(model, "") for model in models)) for metric, found in cells.items()]
-    print_table(("metric", *models), rows, right=models)
+    import polars as pl
+
+    from shortcut_miner.scoring.tables import value_text
+
+    named = scores.with_columns(pl.col("metric").str.replace_all("_", " ", literal=True))
+    print_models(named, ("metric",), lambda row: f"{value_text(row)} of {row['n']:,}")
 
 
 HELP = "Swaps of irrelevant objects, and how much a model leans on them (Gupta et al., CVPR 2022)."

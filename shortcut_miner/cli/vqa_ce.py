@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from shortcut_miner.cli.command import ENTER, Command
-from shortcut_miner.cli.console import note, print_frame, print_json, print_table, print_title, progress
+from shortcut_miner.cli.console import (
+    note,
+    print_frame,
+    print_json,
+    print_models,
+    print_table,
+    print_title,
+    progress,
+)
 from shortcut_miner.cli.kernels import note_compiling
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
@@ -160,16 +168,10 @@ def print_accuracy(summary: "pl.DataFrame") -> None:
     """Print a row a subgroup and a column a model; question types are many, so in files and JSON only."""
     import polars as pl
 
-    is_short = pl.col("group").is_in(_SHORT_GROUPS)
-    cells: dict[tuple[str, str, int], dict[str, str]] = {}
-    for row in summary.filter(is_short).iter_rows(named=True):
-        model = f"{row['model']} - {row['baseline']}" if row.get("baseline") else row["model"]
-        interval = "" if row["low"] is None else f" [{row['low']:.1f}, {row['high']:.1f}]"
-        place = (row["group"], row["subgroup"] or "(not known)", row["n"])
-        cells.setdefault(place, {})[model] = f"{row['value']:.2f}{interval}"
-    models = list(dict.fromkeys(model for found in cells.values() for model in found))
-    rows = [(*place, *(found.get(model, "") for model in models)) for place, found in cells.items()]
-    print_table(("group", "subgroup", "n", *models), rows, right=("n", *models))
+    from shortcut_miner.scoring.tables import value_text
+
+    short = summary.filter(pl.col("group").is_in(_SHORT_GROUPS))
+    print_models(short, ("group", "subgroup", "n"), value_text)
 
 
 def sweep(

@@ -10,8 +10,9 @@ from shortcut_miner.storage import InputRecord, table_sha256
 
 # Columns that tell a table -> those by which its rows are sorted before they are hashed. The first that fits.
 _KEYS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
-    (("region_index",), ("image_id", "region_index")),
-    (("object_id",), ("image_id", "object_id")),
+    (("image_id", "region_index"), ("image_id", "region_index")),
+    (("image_id", "object_id"), ("image_id", "object_id")),
+    (("question_id", "region_index"), ("question_id", "region_index")),
     (("question_id", "answer", "weight"), ("question_id", "answer")),
     (("question_id",), ("question_id",)),
     (("image_id", "label"), ("image_id", "label", "score")),

@@ -6,8 +6,8 @@ from typing import Any
 
 from shortcut_miner.datasets.folders import write_manifest, write_tables
 from shortcut_miner.datasets.reports import ScoreReport
-from shortcut_miner.scoring.tables import as_dict, as_latex, as_markdown
-from shortcut_miner.storage import InputRecord, Provenance, staged_folder, write_json
+from shortcut_miner.scoring.tables import write_scores
+from shortcut_miner.storage import InputRecord, Provenance, staged_folder
 
 
 def write_report(
@@ -35,10 +35,7 @@ def write_report(
         See :func:`shortcut_miner.storage.staged_folder`.
     """
     provenance = Provenance(command=report.command, config=config, inputs=inputs, counts=counts, dropped={})
-    known = report.scores.drop_nulls("value")  # a cell without a value is empty in tables
     with staged_folder(out) as folder:
         write_tables(folder, provenance, report.tables)
-        write_json(as_dict(report.scores), folder / "scores.json")
-        (folder / "scores.md").write_text(as_markdown(known) + "\n", encoding="utf-8")
-        (folder / "scores.tex").write_text(as_latex(known) + "\n", encoding="utf-8")
+        write_scores(folder, report.scores)
         write_manifest(folder, provenance)

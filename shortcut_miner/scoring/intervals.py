@@ -1,43 +1,32 @@
 """Means per group with bootstrap intervals over images, and paired differences between models.
 
-Questions about one image share it, so images are resampled, not questions (a cluster bootstrap): a resample
-draws as many images as there are, with replacement, and takes all their questions along. A mean then needs
-no more than each image's total and count, which are integers here: sums are exact whatever their order, so
-row order, threads and block sizes change no digit.
+Images are resampled with all their questions (see :mod:`shortcut_miner.scoring.bootstrap`). A mean needs no
+more than each image's total and count, which are integers here, so it is exact whatever the order of rows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
-from scipy import sparse
 
 from shortcut_miner.errors import ConfigError, check_no_problems, examples
+from shortcut_miner.scoring.bootstrap import (
+    ALL,
+    OVERALL,
+    Floats,
+    Ints,
+    numbered,
+    percentile_interval,
+    ratios,
+    resampled_sums,
+)
 
-OVERALL = "overall"
-ALL = "all"
+__all__ = ["ALL", "OVERALL", "compare", "summarise"]
 
 # Values are summed as multiples of this fraction of a unit. Every mean of thirds over up to ten annotators,
 # in percent, is such a multiple, and so is every weight of up to three decimals; others are rounded to it.
 _STEPS_PER_UNIT = 7_560_000
-_BLOCK = 25  # resamples at once: their counts for 40,000 images fit the processor's cache
 _SERIES = ("scorer", "model")
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class _Cells:
-    """Cells (a subgroup of one model each) in the order of the results.
-
-    table: group, subgroup, scorer, model, n UInt32, steps Int64; means: cells x resamples.
-    """
-
-    table: pl.DataFrame
-    means: Floats
 
 
 def summarise(
@@ -107,14 +96,14 @@ def summarise(
     """
     _check_options(resamples, level)
     _check_scores(scored, by, metric, clusters)
-    cells = _resampled_cells(scored, by, metric, clusters, resamples, seed)
+    cells, means = _resampled_cells(scored, by, metric, clusters, resamples, seed)
     value = pl.col("steps") / (pl.col("n").cast(pl.Int64) * _STEPS_PER_UNIT)
-    return cells.table.select(
+    return cells.select(
         pl.lit(metric).alias("metric"),
         *("group", "subgroup", *_SERIES),
         value.alias("value"),
         "n",
-        *_percentiles(cells.means, level),
+        *percentile_interval(means, level),
     )
 
 
@@ -169,42 +158,41 @@ def compare(
     _check_scores(scored, [*by, "model", key], metric, clusters)
     _check_pairing(scored, key)
     pairs = _model_pairs(scored["model"].unique().drop_nulls().sort().to_list(), baseline)
-    cells = _resampled_cells(scored, by, metric, clusters, resamples, seed)
-    paired = _paired_cells(cells.table, pairs)
+    cells, means = _resampled_cells(scored, by, metric, clusters, resamples, seed)
+    paired = _paired_cells(cells, pairs)
     # Both models have the same rows in a cell, so the difference of means is the mean difference.
-    means = cells.means[paired["cell"].to_numpy()] - cells.means[paired["other_cell"].to_numpy()]
+    differences = means[paired["cell"].to_numpy()] - means[paired["other_cell"].to_numpy()]
     value = (pl.col("steps") - pl.col("other_steps")) / (pl.col("n").cast(pl.Int64) * _STEPS_PER_UNIT)
     return paired.select(
         pl.lit(f"{metric}_difference").alias("metric"),
         *("group", "subgroup", *_SERIES, "baseline"),
         value.alias("value"),
         "n",
-        *_percentiles(means, level),
+        *percentile_interval(differences, level),
     )
 
 
 def _resampled_cells(
     scored: pl.DataFrame, by: Sequence[str], metric: str, clusters: str, resamples: int, seed: int
-) -> _Cells:
-    series, series_code = _series(scored)
-    cluster_code = _codes(scored[clusters])[1]
+) -> tuple[pl.DataFrame, Floats]:
+    """Return the cells (a subgroup of one model each) that have rows, and their means, cells x resamples.
+
+    The table has group, subgroup, scorer, model, n UInt32 and steps Int64.
+    """
+    series, code = _series(scored)
     steps = np.rint(scored[metric].cast(pl.Float64).to_numpy() * _STEPS_PER_UNIT)
-    tables, rows, first = [], [], 0
-    for group, column in ((OVERALL, pl.repeat(ALL, len(scored), eager=True)), *((g, scored[g]) for g in by)):
-        subgroups, code = _codes(column)
-        names = subgroups.to_frame("subgroup").select(pl.lit(group).alias("group"), "subgroup")
-        tables.append(names.join(series, how="cross", maintain_order="left_right"))
-        rows.append(first + code * len(series) + series_code)
-        first += len(subgroups) * len(series)
-    # Entries of one cell and cluster are added up here: sums of integers, exact in float64 below 2^53.
-    where = (np.concatenate(rows), np.tile(cluster_code, len(rows)))
-    shape = (first, int(cluster_code.max(initial=-1)) + 1)
-    totals = sparse.csr_array((np.tile(steps, len(rows)), where), shape=shape)
-    counts = sparse.csr_array((np.ones(len(where[0])), where), shape=shape)
-    n, total = counts.sum(axis=1).astype(np.uint32), totals.sum(axis=1).astype(np.int64)
-    table = pl.concat(tables).with_columns(pl.Series("n", n), pl.Series("steps", total))
-    means = _resampled_means(totals[n > 0], counts[n > 0], resamples, seed)
-    return _Cells(table.filter(pl.col("n") > 0), means)
+    sums = resampled_sums(
+        scored, (steps, np.ones(len(scored))), code, len(series),
+        by=by, clusters=clusters, resamples=resamples, seed=seed,
+    )  # fmt: skip
+    total, n = (pl.Series(name, one) for name, one in zip(("steps", "n"), sums.totals, strict=True))
+    table = sums.subgroups.join(series, how="cross", maintain_order="left_right").with_columns(
+        n.cast(pl.UInt32), total.cast(pl.Int64)
+    )
+    drawn_steps, drawn_n = sums.resampled
+    means = ratios(drawn_steps, drawn_n * _STEPS_PER_UNIT)
+    has_rows = table["n"] > 0
+    return table.filter(has_rows), means[has_rows.to_numpy()]
 
 
 def _series(scored: pl.DataFrame) -> tuple[pl.DataFrame, Ints]:
@@ -223,43 +211,6 @@ def _series(scored: pl.DataFrame) -> tuple[pl.DataFrame, Ints]:
         maintain_order="left",
     )
     return series, placed["at"].to_numpy().astype(np.int64)
-
-
-def _codes(column: pl.Series) -> tuple[pl.Series, Ints]:
-    """Return the distinct values as String, sorted, null last, and the position there of each row's."""
-    names = column.cast(pl.String)
-    distinct = names.unique().sort(nulls_last=True)
-    codes = names.cast(pl.Enum(distinct.drop_nulls())).to_physical()
-    return distinct, codes.fill_null(len(distinct) - 1).to_numpy().astype(np.int64)
-
-
-def _resampled_means(steps: sparse.csr_array, counts: sparse.csr_array, resamples: int, seed: int) -> Floats:
-    """Return cells x resamples: the cell's mean where clusters are drawn with replacement; NaN if empty."""
-    cells, clusters = steps.shape
-    generator = np.random.default_rng(seed)
-    means = np.full((cells, resamples), np.nan)
-    for first in range(0, resamples if clusters else 0, _BLOCK):
-        width = min(_BLOCK, resamples - first)
-        drawn = generator.integers(0, clusters, size=(width, clusters))
-        places = drawn * width + np.arange(width)[:, None]
-        times = np.bincount(places.ravel(), minlength=clusters * width).reshape(clusters, width)
-        weights = times.astype(np.float64)
-        size = (counts @ weights) * _STEPS_PER_UNIT
-        np.divide(steps @ weights, size, out=means[:, first : first + width], where=size > 0)
-    return means
-
-
-def _percentiles(means: Floats, level: float) -> tuple[pl.Series, pl.Series]:
-    """Return the ends ``low`` and ``high`` of the central `level` of each row; null where all are NaN."""
-    ends = np.full((2, len(means)), np.nan)
-    tail = (1 - level) / 2
-    is_absent = np.isnan(means)
-    is_whole, is_empty = ~is_absent.any(axis=1), is_absent.all(axis=1)
-    for rows, quantile in ((is_whole & ~is_empty, np.quantile), (~is_whole & ~is_empty, np.nanquantile)):
-        if rows.any():
-            ends[:, rows] = quantile(means[rows], [tail, 1 - tail], axis=1)
-    low, high = (pl.Series(name, end).fill_nan(None) for name, end in zip(("low", "high"), ends, strict=True))
-    return low, high
 
 
 def _model_pairs(models: list[str], baseline: str | None) -> list[tuple[str, str]]:
@@ -318,7 +269,7 @@ def _check_scores(scored: pl.DataFrame, columns: Sequence[str], metric: str, clu
 def _check_pairing(scored: pl.DataFrame, key: str) -> None:
     """Raise unless every model has every key exactly once."""
     series, series_code = _series(scored)
-    keys, code = _codes(scored[key])
+    keys, code = numbered(scored[key])
     times = np.bincount(code * len(series) + series_code, minlength=len(keys) * len(series))
     times = times.reshape(len(keys), len(series))
     problems = [

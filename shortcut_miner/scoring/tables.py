@@ -1,14 +1,18 @@
-"""The tables of :mod:`shortcut_miner.scoring.intervals` as Markdown, LaTeX and one JSON object."""
+"""The tables of :mod:`shortcut_miner.scoring.intervals`: for the console, as Markdown, LaTeX and JSON."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from shortcut_miner.errors import SchemaError, examples
+from shortcut_miner.storage import write_json
 
 NOT_KNOWN = "(not known)"
+
+Row = dict[str, Any]
 
 _ROW = ("metric", "group", "subgroup")
 _LATEX = {
@@ -19,6 +23,82 @@ _LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
 } | {mark: f"\\{mark}" for mark in "&%$#_{}"}
+
+
+def write_scores(folder: Path, summary: pl.DataFrame) -> None:
+    """Write scores.json, scores.md and scores.tex.
+
+    Parameters
+    ----------
+    folder : Path
+        Exists already.
+    summary : pl.DataFrame
+        As for :func:`as_markdown`; a row may lack its value: null in JSON, an empty cell in the other two
+        (no row where all models lack it).
+    """
+    known = summary.drop_nulls("value")
+    write_json(as_dict(summary), folder / "scores.json")
+    (folder / "scores.md").write_text(as_markdown(known) + "\n", encoding="utf-8")
+    (folder / "scores.tex").write_text(as_latex(known) + "\n", encoding="utf-8")
+
+
+def pivoted(
+    summary: pl.DataFrame, rows: Sequence[str], cell: Callable[[Row], str]
+) -> tuple[list[str], list[list[Any]]]:
+    """Return the models, and rows of the values in `rows` with a text for each model.
+
+    Parameters
+    ----------
+    summary : pl.DataFrame
+        As for :func:`as_markdown`.
+    rows : sequence of str
+        The columns to show, each once. Values that differ in one of them, in metric, group or subgroup stand
+        in rows of their own. A text that is null or empty is "(not known)".
+    cell : callable
+        Gives the text of a model's row of `summary`, such as :func:`value_text`; where a model has no such
+        row, the cell is empty.
+
+    Returns
+    -------
+    models : list of str
+    rows : list of list
+        Values as they are, then texts; like the models in the order in which they appear.
+
+    Raises
+    ------
+    SchemaError
+        A model has two values in one row.
+
+    Examples
+    --------
+    >>> summary = pl.DataFrame({
+    ...     "metric": "accuracy", "group": ["overall", "type", "type"], "subgroup": ["all", None, None],
+    ...     "model": ["a", "a", "b"], "value": [61.5, 50.0, 0.0], "n": [8, 2, 2],
+    ...     "low": [50.25, None, None], "high": [70.0, None, None]})
+    >>> pivoted(summary, ["subgroup", "n"], value_text)
+    (['a', 'b'], [['all', 8, '61.50 [50.2, 70.0]', ''], ['(not known)', 2, '50.00', '0.00']])
+    """
+    names = dict.fromkeys((*rows, *_ROW))
+    models, found = _by_row(summary, lambda row: tuple(row[name] for name in names))
+    return models, [
+        [
+            *(NOT_KNOWN if value in (None, "") else value for value in key[: len(rows)]),
+            *("" if row is None else cell(row) for row in cells),
+        ]
+        for key, cells in found
+    ]
+
+
+def value_text(row: Row, *, digits: int = 2, interval_digits: int = 1) -> str:
+    """Return ``value [low, high]``, or ``value`` alone where there is no interval.
+
+    >>> value_text({"value": 61.5, "low": 50.25, "high": 70.0}, interval_digits=2)
+    '61.50 [50.25, 70.00]'
+    """
+    value = f"{row['value']:.{digits}f}"
+    if row["low"] is None:
+        return value
+    return f"{value} [{row['low']:.{interval_digits}f}, {row['high']:.{interval_digits}f}]"
 
 
 def as_markdown(summary: pl.DataFrame, *, digits: int = 2) -> str:
@@ -46,12 +126,12 @@ def as_markdown(summary: pl.DataFrame, *, digits: int = 2) -> str:
     | --- | --- | --- | ---: | ---: |
     | accuracy (exact) | overall | all | 8 | 61.5 [50.2, 70.0] |
     """
-    models, rows = _pivoted(summary)
+    models, rows = _by_row(summary, _row_names)
     header = [*_ROW, "n", *map(_markdown_text, models)]
     rules = ["---"] * len(_ROW) + ["---:"] * (1 + len(models))
     lines = [header, rules]
     for names, cells in rows:
-        numbers = [_value_text(cell, digits) for cell in cells]
+        numbers = [_cell_text(cell, digits) for cell in cells]
         lines.append([*map(_markdown_text, names), _row_counts(cells), *numbers])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -78,11 +158,11 @@ def as_latex(summary: pl.DataFrame, *, digits: int = 2) -> str:
     \bottomrule
     \end{tabular}
     """
-    models, rows = _pivoted(summary)
+    models, rows = _by_row(summary, _row_names)
     header = [*_ROW, "n", *map(_latex_text, models)]
     body = []
     for names, cells in rows:
-        numbers = [re.sub(r"-?\d+\.?\d*", r"$\g<0>$", _value_text(cell, digits)) for cell in cells]
+        numbers = [re.sub(r"-?\d+\.?\d*", r"$\g<0>$", _cell_text(cell, digits)) for cell in cells]
         body.append([*map(_latex_text, names), _row_counts(cells), *numbers])
     lines = [
         rf"\begin{{tabular}}{{{'l' * len(_ROW)}{'r' * (1 + len(models))}}}",
@@ -125,18 +205,24 @@ def as_dict(summary: pl.DataFrame) -> dict[str, Any]:
     return result
 
 
-def _pivoted(summary: pl.DataFrame) -> tuple[list[str], list[tuple[list[str], list[dict[str, Any] | None]]]]:
-    """Return the columns' names, and each row's three names with its cells, in the order they appear."""
-    rows: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
+def _by_row(
+    summary: pl.DataFrame, key: Callable[[Row], tuple[Any, ...]]
+) -> tuple[list[str], list[tuple[tuple[Any, ...], list[Row | None]]]]:
+    """Return the columns' names, and each row's key with its cells, in the order they appear."""
+    rows: dict[tuple[Any, ...], dict[str, Row]] = {}
     models: dict[str, None] = {}
     for row in summary.iter_rows(named=True):
-        metric = f"{row['metric']} ({row['scorer']})" if row["scorer"] else row["metric"]
-        names = (metric, row["group"], _subgroup(row))
+        names = key(row)
         cells, model = rows.setdefault(names, {}), _column(row)
         _check_is_new(model, cells, names)
         cells[model] = row
         models.setdefault(model)
-    return list(models), [([*names], [cells.get(model) for model in models]) for names, cells in rows.items()]
+    return list(models), [(names, [cells.get(model) for model in models]) for names, cells in rows.items()]
+
+
+def _row_names(row: Row) -> tuple[str, str, str]:
+    metric = f"{row['metric']} ({row['scorer']})" if row["scorer"] else row["metric"]
+    return metric, row["group"], _subgroup(row)
 
 
 def _check_is_new(model: str, cells: Mapping[str, Any], names: Sequence[str]) -> None:
@@ -147,23 +233,20 @@ def _check_is_new(model: str, cells: Mapping[str, Any], names: Sequence[str]) ->
         )
 
 
-def _subgroup(row: dict[str, Any]) -> str:
+def _subgroup(row: Row) -> str:
     return NOT_KNOWN if row["subgroup"] is None else str(row["subgroup"])
 
 
-def _column(row: dict[str, Any]) -> str:
+def _column(row: Row) -> str:
     model = row["model"] or "model"
     return f"{model} - {row['baseline']}" if row.get("baseline") else model
 
 
-def _value_text(cell: dict[str, Any] | None, digits: int) -> str:
-    if cell is None:
-        return ""
-    value = f"{cell['value']:.{digits}f}"
-    return value if cell["low"] is None else f"{value} [{cell['low']:.{digits}f}, {cell['high']:.{digits}f}]"
+def _cell_text(row: Row | None, digits: int) -> str:
+    return "" if row is None else value_text(row, digits=digits, interval_digits=digits)
 
 
-def _row_counts(cells: Sequence[dict[str, Any] | None]) -> str:
+def _row_counts(cells: Sequence[Row | None]) -> str:
     """Return n, or each model's where they differ."""
     counts = [f"{cell['n']}" if cell else "-" for cell in cells]
     present = {count for count in counts if count != "-"}

@@ -10,6 +10,8 @@ from shortcut_miner.diagnostics.fpvg import faithfulness
 from shortcut_miner.diagnostics.fpvg.answers import ModelRun, RunAnswers
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, ScoreConfig
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder
+from shortcut_miner.scoring.intervals import summarise
+from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import Kind, has_column, read_question_values
 
 _PROBABILITY: dict[str, Kind] = {"question_id": "id", "probability": "number"}
@@ -49,16 +51,19 @@ def changes(work: Work, grounding: pl.DataFrame) -> tuple[list[pl.DataFrame], pl
     if not tables:
         return [], None
     table = pl.concat(tables)
-    summary = faithfulness.summarise_changes(table, work.config.resamples, work.config.seed)
-    return [summary], faithfulness.quadrants(table)
+    return [_by_grounding(table, faithfulness.CHANGES, work)], faithfulness.quadrants(table)
 
 
-def ranking(work: Work, grounding: pl.DataFrame, importance: Mapping[str, Path]) -> list[pl.DataFrame]:
+def read_importances(files: Mapping[str, Path]) -> dict[str, Reading]:
+    """Return question_id, region_index and importance of each run's file."""
+    return {name: read_question_values(file, _IMPORTANCE, what="importances") for name, file in files.items()}
+
+
+def ranking(work: Work, grounding: pl.DataFrame, importances: Mapping[str, Reading]) -> list[pl.DataFrame]:
     """Return the ranking match of the runs with importances."""
     tables = []
-    for name, file in importance.items():
-        given = read_question_values(file, _IMPORTANCE, what="importances").table
-        matches = faithfulness.ranking_match(work.folder.regions.filter("is_evaluable"), given)
+    for name, given in importances.items():
+        matches = faithfulness.ranking_match(work.folder.regions.filter("is_evaluable"), given.table)
         tables.append(
             grounding.filter(pl.col("model") == name).join(
                 matches, on="question_id", how="inner", validate="1:1", maintain_order="left"
@@ -67,7 +72,16 @@ def ranking(work: Work, grounding: pl.DataFrame, importance: Mapping[str, Path])
     if not tables or not sum(map(len, tables)):
         return []
     matched = pl.concat(tables).with_columns(scorer=pl.lit(work.scorer))
-    return [faithfulness.summarise_ranking(matched, work.config.resamples, work.config.seed)]
+    return [_by_grounding(matched, faithfulness.MATCHES, work)]
+
+
+def _by_grounding(values: pl.DataFrame, metrics: Sequence[str], work: Work) -> pl.DataFrame:
+    """Return the mean of each metric, overall and inside FPVG+ and FPVG-, with intervals."""
+    by, config = [faithfulness.GROUNDING], work.config
+    return pl.concat(
+        summarise(values, by=by, metric=metric, resamples=config.resamples, seed=config.seed)
+        for metric in metrics
+    )
 
 
 def over_seeds(scores: pl.DataFrame, runs: Sequence[ModelRun]) -> pl.DataFrame | None:

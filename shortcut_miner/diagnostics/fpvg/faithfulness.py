@@ -3,11 +3,10 @@
 Reich et al. (2023), section 4 (equations 7 and 8, Figures 3 and 4) and appendix D.2.
 """
 
-import numpy as np
 import polars as pl
 
-from shortcut_miner.scoring.intervals import summarise
-
+CHANGES = ("sufficiency", "comprehensiveness")
+MATCHES = ("match_relevant", "match_irrelevant")
 THRESHOLDS = (0.01, 0.2, 0.4)
 GROUNDING = "grounding"
 
@@ -35,20 +34,6 @@ def with_changes(probabilities: pl.DataFrame) -> pl.DataFrame:
     return probabilities.with_columns(
         sufficiency=pl.col("all") - pl.col("relevant"),
         comprehensiveness=pl.col("all") - pl.col("irrelevant"),
-    )
-
-
-def summarise_changes(changes: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
-    """Return mean sufficiency and comprehensiveness, overall and inside FPVG+ and FPVG-, with intervals.
-
-    Parameters
-    ----------
-    changes : pl.DataFrame
-        model, scorer, image_id, grounding ("plus" or "minus"), sufficiency, comprehensiveness.
-    """
-    return pl.concat(
-        summarise(changes, by=[GROUNDING], metric=metric, resamples=resamples, seed=seed)
-        for metric in ("sufficiency", "comprehensiveness")
     )
 
 
@@ -130,27 +115,3 @@ def _matched(lists: pl.DataFrame, ranked: pl.DataFrame, condition: str) -> pl.Da
     placed = regions.join(ranked, on=["question_id", "region_index"], how="left", validate="1:1")
     is_top = (pl.col("rank") < pl.col("size")).fill_null(value=False)
     return placed.group_by("question_id").agg((100 * is_top.mean()).alias(f"match_{condition}"))
-
-
-def summarise_ranking(matches: pl.DataFrame, resamples: int, seed: int) -> pl.DataFrame:
-    """Return the mean ranking match, overall and inside FPVG+ and FPVG-, with intervals.
-
-    Parameters
-    ----------
-    matches : pl.DataFrame
-        model, scorer, image_id, grounding, match_relevant, match_irrelevant.
-    """
-    return pl.concat(
-        summarise(matches, by=[GROUNDING], metric=metric, resamples=resamples, seed=seed)
-        for metric in ("match_relevant", "match_irrelevant")
-    )
-
-
-def median_and_deviation(values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[float, float]:
-    """Return the median and the largest distance from it, as the article's Tables 3 and 6 print seeds.
-
-    >>> median_and_deviation(np.array([20.0, 22.0, 23.5]))
-    (22.0, 2.0)
-    """
-    middle = float(np.median(values))
-    return middle, float(np.abs(values - middle).max())

@@ -20,7 +20,6 @@ FACTS = (
     "irrelevant_is_same",
 )
 CODES = 1 << len(FACTS)
-CATEGORIES = ("good_correct", "good_wrong", "bad_correct", "bad_wrong")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +53,26 @@ def codes(answers: pl.DataFrame) -> NDArray[np.int64]:
         relevant_is_same=pl.col("relevant") == pl.col("all"),
         irrelevant_is_same=pl.col("irrelevant") == pl.col("all"),
     )
+    return packed(facts)
+
+
+def packed(facts: pl.DataFrame) -> NDArray[np.int64]:
+    """Return each row's Booleans as one number: its bit 0 is the first column, and so on."""
     return sum(
-        (facts[name].to_numpy().astype(np.int64) << bit for bit, name in enumerate(FACTS)),
+        (facts[name].to_numpy().astype(np.int64) << bit for bit, name in enumerate(facts.columns)),
         start=np.zeros(len(facts), np.int64),
     )
 
 
+def bit_masks(bits: int) -> Bools:
+    """Return bits x codes: in which codes of so many bits each bit is set."""
+    is_set: Bools = (np.arange(1 << bits) >> np.arange(bits)[:, None] & 1).astype(np.bool_)
+    return is_set
+
+
 def fact(name: str) -> Bools:
     """Return in which codes a fact holds."""
-    holds: Bools = (np.arange(CODES) >> FACTS.index(name) & 1).astype(np.bool_)
+    holds: Bools = bit_masks(len(FACTS))[FACTS.index(name)]
     return holds
 
 

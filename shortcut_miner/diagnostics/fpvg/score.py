@@ -23,7 +23,14 @@ from shortcut_miner.diagnostics.fpvg.answers import (
     read_run,
 )
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, ScoreConfig
-from shortcut_miner.diagnostics.fpvg.extras import Work, changes, drops_between, over_seeds, ranking
+from shortcut_miner.diagnostics.fpvg.extras import (
+    Work,
+    changes,
+    drops_between,
+    over_seeds,
+    ranking,
+    read_importances,
+)
 from shortcut_miner.diagnostics.fpvg.metric import CODES, category_masks, codes, outcome_counts
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_folder
 from shortcut_miner.diagnostics.fpvg.scored import full_set_scores, scores_of
@@ -109,6 +116,7 @@ def score(
     tell("read")
     folder = read_folder(path)
     readings = [read_run(run) for run in runs]
+    importances = read_importances(importance or {})
     lists, list_readings, notes = _question_lists(folder, id_lists or {}, config)
     everyone = pl.concat(lists.values()).unique()
     for answered in readings:
@@ -120,7 +128,7 @@ def score(
     work = Work(folder, readings, _answers(folder, readings, config), config)
     parts, categories, outcomes, quadrant_parts = [], [], [], []
     for name, ids in lists.items():
-        scored = _score_list(work, name if id_lists else None, ids, importance or {})
+        scored = _score_list(work, name if id_lists else None, ids, importances)
         parts.append(scored[0])
         categories.append(scored[1])
         outcomes.append(scored[2])
@@ -143,7 +151,9 @@ def score(
             f"{condition} predictions of {one.run.name}": reading
             for one in readings
             for condition, reading in one.readings.items()
-        } | {f"ids {name}": reading for name, reading in list_readings.items()}
+        }
+        roles |= {f"ids {name}": reading for name, reading in list_readings.items()}
+        roles |= {f"importance of {name}": reading for name, reading in importances.items()}
         write_report(
             out,
             report,
@@ -225,7 +235,7 @@ def _answers(
 
 
 def _score_list(
-    work: Work, name: str | None, ids: pl.Series, importance: Mapping[str, Path]
+    work: Work, name: str | None, ids: pl.Series, importances: Mapping[str, Reading]
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame | None]:
     """Return scores, categories, outcomes and quadrants of one list of questions."""
     questions = work.folder.questions.filter(pl.col("question_id").is_in(ids.implode()))
@@ -241,7 +251,7 @@ def _score_list(
     grounding = _grounding(pl.concat(categories), questions)
     scores = [scores_of(of_run, GROUPS, work.scorer, work.config)]
     more, quadrant_table = changes(work, grounding)
-    table = pl.concat([*scores, *more, *ranking(work, grounding, importance)])
+    table = pl.concat([*scores, *more, *ranking(work, grounding, importances)])
     if name is not None:
         is_overall = pl.col("group") == "overall"
         in_list = (

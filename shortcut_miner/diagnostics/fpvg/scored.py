@@ -1,29 +1,19 @@
 """Tables of figures with intervals, from codes and their resampled counts."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, ScoreConfig
-from shortcut_miner.diagnostics.fpvg.metric import CODES, Figure, figures
-from shortcut_miner.diagnostics.fpvg.resample import (
-    cells_of,
-    code_counts,
-    percentile_interval,
-    resampled_code_counts,
-)
+from shortcut_miner.diagnostics.fpvg.metric import Figure, bit_masks, figures, packed
+from shortcut_miner.scoring.bootstrap import percentile_interval, ratios, resampled_sums
 
 EVERY_QUESTION = "every question"
-_SCHEMA = {
-    "metric": pl.String, "group": pl.String, "subgroup": pl.String, "scorer": pl.String, "model": pl.String,
-    "value": pl.Float64, "n": pl.UInt32, "low": pl.Float64, "high": pl.Float64,
-}  # fmt: skip
+_LEVEL = 0.95
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 def scores_of(
@@ -47,9 +37,7 @@ def scores_of(
         metric, group, subgroup, scorer, model, value, n, low, high. A ratio with nothing below its line is
         left out.
     """
-    evaluated = next(iter(of_run.values()))[0]
-    codes = np.stack([code for _, code in of_run.values()])
-    return _figure_rows(figures(), CODES, evaluated, codes, groups, list(of_run), scorer, config)
+    return _figure_rows(figures(), of_run, groups, scorer, config)
 
 
 def full_set_scores(answers: Mapping[str, pl.DataFrame], scorer: str, config: ScoreConfig) -> pl.DataFrame:
@@ -61,61 +49,56 @@ def full_set_scores(answers: Mapping[str, pl.DataFrame], scorer: str, config: Sc
         Run -> image_id, answer, and the answer under each condition (null where there is none); the same
         questions in all runs, in the same order.
     """
-    # One digit to the base of three for each condition: wrong, correct, no answer.
-    digits = np.arange(3 ** len(CONDITIONS))[:, None] // 3 ** np.arange(len(CONDITIONS)) % 3
+    right, known = np.split(bit_masks(2 * len(CONDITIONS)), 2)
     wanted = [
-        Figure(f"accuracy_{condition}", digits[:, place] == 1, digits[:, place] < 2)
+        Figure(f"accuracy_{condition}", right[place], known[place])
         for place, condition in enumerate(CONDITIONS)
     ]
-    codes = np.stack([_state_codes(table) for table in answers.values()])
-    table = next(iter(answers.values()))
-    rows = _figure_rows(wanted, len(digits), table, codes, (), list(answers), scorer, config)
-    return rows.with_columns(group=pl.lit(EVERY_QUESTION))
+    of_run = {run: (table, _answer_codes(table)) for run, table in answers.items()}
+    return _figure_rows(wanted, of_run, (), scorer, config).with_columns(group=pl.lit(EVERY_QUESTION))
 
 
-def _state_codes(table: pl.DataFrame) -> Ints:
-    code = np.zeros(len(table), np.int64)
-    for place, condition in enumerate(CONDITIONS):
-        state = (pl.col(condition) == pl.col("answer")).cast(pl.Int64).fill_null(2)
-        code += 3**place * table.select(state).to_series().to_numpy()
-    return code
+def _answer_codes(table: pl.DataFrame) -> Ints:
+    """Return codes whose bits say under which conditions the answer is right, then where there is one."""
+    is_right = table.select(pl.col(condition) == pl.col("answer") for condition in CONDITIONS)
+    return packed(is_right.select(pl.all().fill_null(False), pl.all().is_not_null().name.suffix(" known")))
 
 
 def _figure_rows(
     wanted: Sequence[Figure],
-    width: int,
-    rows: pl.DataFrame,
-    codes: Ints,
+    of_run: Mapping[str, tuple[pl.DataFrame, Ints]],
     groups: Sequence[str],
-    runs: Sequence[str],
     scorer: str,
     config: ScoreConfig,
 ) -> pl.DataFrame:
     """Return figures of codes: figure by figure, subgroup by subgroup, with all runs side by side."""
-    cells = cells_of(rows, groups)
-    counts = code_counts(cells, codes, width)
-    drawn = resampled_code_counts(cells, codes, width, rows["image_id"], config.resamples, config.seed)
-    sides = cells.table.join(pl.DataFrame({"model": runs}), how="cross", maintain_order="left_right")
+    rows = pl.concat(table.select("image_id", *groups) for table, _ in of_run.values())
+    # Only the codes that occur: every figure is a sum over some of them.
+    used, code = np.unique(np.concatenate([codes for _, codes in of_run.values()]), return_inverse=True)
+    run = np.repeat(np.arange(len(of_run)), [len(table) for table, _ in of_run.values()])
+    sums = resampled_sums(
+        rows, [np.ones(len(rows))], run * len(used) + code, len(of_run) * len(used),
+        by=groups, clusters="image_id", resamples=config.resamples, seed=config.seed,
+    )  # fmt: skip
+    sides = sums.subgroups.join(
+        pl.DataFrame({"model": list(of_run)}), how="cross", maintain_order="left_right"
+    )
+    counts = sums.totals.reshape(len(sides), len(used))
+    drawn = sums.resampled.reshape(len(sides), len(used), config.resamples)
     parts = []
     for figure in wanted:
         scale = 1.0 if figure.is_ratio else 100.0
-        part, whole = (counts[:, :, mask].sum(axis=2) for mask in (figure.part, figure.whole))
-        drawn_part, drawn_whole = (drawn[:, :, mask].sum(axis=2) for mask in (figure.part, figure.whole))
-        low, high = percentile_interval(scale * _divided(drawn_part, drawn_whole))
-        n = part + whole if figure.is_ratio else whole
-        columns = {"value": scale * _divided(part, whole), "n": n.astype(np.uint32), "low": low, "high": high}
-        table = sides.with_columns(
-            pl.Series(name, values.T.ravel()) for name, values in columns.items()
-        ).with_columns(metric=pl.lit(figure.name), scorer=pl.lit(scorer))
+        masks = figure.part[used], figure.whole[used]
+        part, whole = (counts[:, mask].sum(axis=1) for mask in masks)
+        drawn_part, drawn_whole = (drawn[:, mask].sum(axis=1) for mask in masks)
+        table = sides.select(
+            pl.lit(figure.name).alias("metric"),
+            *("group", "subgroup"),
+            pl.lit(scorer).alias("scorer"),
+            "model",
+            pl.Series("value", scale * ratios(part, whole)),
+            pl.Series("n", part + whole if figure.is_ratio else whole).cast(pl.UInt32),
+            *percentile_interval(scale * ratios(drawn_part, drawn_whole), _LEVEL),
+        )
         parts.append(table.filter(pl.col("value").is_not_nan()))
-    return pl.concat(parts).select(pl.col(name).cast(dtype) for name, dtype in _SCHEMA.items()).with_columns(
-        pl.col("low", "high").fill_nan(None)
-    )  # fmt: skip
-
-
-def _divided(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
-    """Return part / whole, NaN where whole is 0."""
-    below = np.asarray(whole, np.float64)
-    ratio: Floats = np.full(below.shape, np.nan)
-    np.divide(np.asarray(part, np.float64), below, out=ratio, where=below > 0)
-    return ratio
+    return pl.concat(parts)

@@ -18,7 +18,6 @@ from shortcut_miner.diagnostics.fpvg.apply import apply_regions
 from shortcut_miner.diagnostics.fpvg.build import build
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, FpvgConfig, ScoreConfig
 from shortcut_miner.diagnostics.fpvg.faithfulness import quadrants, ranking_match, with_changes
-from shortcut_miner.diagnostics.fpvg.resample import cells_of, resampled_code_counts
 from shortcut_miner.diagnostics.fpvg.score import score
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError
 from shortcut_miner.scoring.intervals import summarise
@@ -141,19 +140,39 @@ def test_intervals_are_those_of_the_package(tmp_path: Path, built: Path) -> None
     assert (ours["low"], ours["high"]) == (pytest.approx(theirs["low"]), pytest.approx(theirs["high"]))
 
 
-def test_resampled_counts_are_weighted_sums() -> None:
-    drawn = np.random.default_rng(0)
-    frame = pl.DataFrame(
-        {"image": [f"{one:02d}" for one in drawn.integers(0, 9, 50)], "kind": ["a", "b"] * 25}
-    )
-    codes = drawn.integers(0, 4, (2, 50))
-    cells = cells_of(frame, ["kind"])
-    found = resampled_code_counts(cells, codes, 6, frame["image"], 60, 3)
-    assert found.shape == (2, 3, 6, 60)
-    assert found[:, 0].sum(axis=1).min() > 0
-    np.testing.assert_array_equal(found[:, 0], found[:, 1] + found[:, 2])
-    again = resampled_code_counts(cells, codes[:1], 6, frame["image"], 60, 3)
-    np.testing.assert_array_equal(found[:1], again)
+def test_ratios_are_of_resampled_counts_run_by_run(tmp_path: Path, built: Path) -> None:
+    """A resample without an incorrect answer has no ratio and is left out."""
+    right = {name: "red" if place % 2 else "yes" for place, name in enumerate(NAMES)} | {"none": "yes"}
+    wrong_on_one_image = dict.fromkeys(CONDITIONS, right | {NAMES[1]: "blue"})
+    given = {"a": answers(), "b": wrong_on_one_image}
+    runs = [write_run(tmp_path, table, model=model) for model, table in given.items()]
+    report = score(built, runs, ScoreConfig(resamples=200, seed=7))
+    drawn = np.random.default_rng(7).integers(0, 3, size=(200, 3))
+    known = {}
+    for model in given:
+        category = dict(report.categories.filter(model=model).select("question_id", "category").iter_rows())
+        counts = [Counter(category[name] for image in images for name in NAMES[image::3]) for images in drawn]
+        ratios = [found["bad_correct"] / found["bad_wrong"] for found in counts if found["bad_wrong"]]
+        of_model = report.scores.filter(metric="correct_to_incorrect_minus", group="overall", model=model)
+        n, low, high = of_model.select("n", "low", "high").row(0)
+        assert n == sum(name.startswith("bad") for name in category.values())
+        assert (low, high) == pytest.approx(np.quantile(ratios, [0.025, 0.975]))
+        known[model] = len(ratios)
+    assert known["a"] == 200
+    assert known["b"] == sum(1 in images for images in drawn) < 200
+
+
+def test_accuracies_on_every_question_leave_out_missing_answers(tmp_path: Path) -> None:
+    built = world(tmp_path, NAMES)
+    given = answers()
+    del given["irrelevant"]["none"]
+    scores = score(built, [write_run(tmp_path, given)], ScoreConfig(resamples=0)).scores
+    shown = scores.filter(group="every question").select("metric", "subgroup", "n", "value").rows()
+    assert shown == [
+        ("accuracy_all", "all", 13, 100 * (7 / 13)),
+        ("accuracy_relevant", "all", 13, 100 * (7 / 13)),
+        ("accuracy_irrelevant", "all", 12, 100 * (4 / 12)),
+    ]
 
 
 def test_no_resamples_no_intervals(tmp_path: Path, built: Path) -> None:
