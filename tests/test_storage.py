@@ -60,6 +60,24 @@ def test_what_the_new_manifest_lacks_goes_and_foreign_files_stay(tmp_path: Path)
     assert read_json_file(tmp_path / "manifest.json")["files"] == ["a.txt", "manifest.json"]
 
 
+def test_the_manifest_gets_its_name_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader that finds a manifest finds the tables that it speaks for."""
+    moved: list[str] = []
+    move = Path.replace
+
+    def replace(path: Path, target: Path) -> Path:
+        moved.append(path.name)
+        return move(path, target)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    with staged_folder(tmp_path) as folder:
+        for name in ("z.parquet", "a.txt", "run.json"):
+            (folder / name).write_text("x")
+        write_json({"command": "test build"}, folder / "manifest.json")
+    assert moved == ["a.txt", "run.json", "z.parquet", "manifest.json"]
+    assert read_json_file(tmp_path / "manifest.json")["files"] == ["a.txt", "manifest.json", "z.parquet"]
+
+
 def test_another_commands_folder_is_refused(tmp_path: Path) -> None:
     write_json({"command": "test build", "files": ["a.txt"]}, tmp_path / "manifest.json")
     before = (tmp_path / "manifest.json").read_bytes()

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 import pyarrow.parquet as pq
@@ -120,6 +121,24 @@ def test_files_that_do_not_fit_together(
     with pytest.raises(ConfigError, match=message):
         build(replace(files, **changed), config, tmp_path / "out")  # type: ignore[arg-type]
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").iterdir())
+
+
+@pytest.mark.parametrize("plan", ["evaluation", "perfect-sight"])
+@pytest.mark.parametrize("padding", ["random", "none"])
+def test_counts_of_missing_swaps_are_those_of_the_plan(
+    files: SwapMixFiles, plan: Literal["evaluation", "perfect-sight"], padding: Literal["random", "none"]
+) -> None:
+    k = 2
+    report = build(files, SwapMixConfig(k=k, plan=plan, padding=padding), None)
+    swaps = report.swaps.filter(pl.col("kind") != "original")
+    per_object = swaps.group_by("question_id", "object_id", "kind").len()
+    full = {kind: per_object.filter(kind=kind, len=k).height for kind in ("class", "attribute")}
+    total = report.counts["context_objects"]
+    assert full["class"] > 0
+    assert report.counts["context_objects_with_fewer_class_swaps"] == total - full["class"]
+    if plan == "evaluation":
+        assert report.counts["context_objects_with_fewer_attribute_swaps"] == total - full["attribute"]
+        assert 0 < full["attribute"] < total
 
 
 @pytest.mark.parametrize(
