@@ -34,7 +34,6 @@ from measuring import (
 
 PACKAGES = ("polars", "numba", "numpy", "msgspec", "pyfim")
 SUBSETS = ("easy", "counterexamples", "hard")
-HELP_RUNS = 10
 
 Dataset = tuple[str, Path, int, bool]  # title, folder, runs, whether the plain pipeline runs too
 Stages = dict[str, dict[str, Any]]  # run.json's, by name
@@ -139,16 +138,6 @@ def datasets(options: argparse.Namespace, worlds: Path) -> list[Dataset]:
     return found
 
 
-def bench_help() -> str:
-    """Return how long help takes."""
-    costs = [run_child([sys.executable, "-m", "shortcut_miner", "--help"])[0] for _ in range(HELP_RUNS + 1)]
-    median, longest = median_cost(costs[1:]), max(cost.wall for cost in costs[1:])
-    return (
-        f"`python -m shortcut_miner --help`: {seconds(median.wall)} (longest {seconds(longest)}, "
-        f"user + sys {seconds(median.cpu)}, {megabytes(median.peak_bytes)}), {HELP_RUNS} runs."
-    )
-
-
 def main() -> None:
     """Print the machine, the costs by data set, the stages, and what was checked."""
     parser = argparse.ArgumentParser(
@@ -171,7 +160,6 @@ def main() -> None:
             f"- First build of all ({found[0][0]}), kernels compiled: {seconds(first.wall)}, "
             f"user + sys {seconds(first.cpu)}"
         )
-        print(f"- {bench_help()}", flush=True)
         rows: list[list[str]] = []
         stages: dict[str, Stages] = {}
         notes: list[str] = []

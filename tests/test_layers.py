@@ -1,8 +1,9 @@
-"""The import rule: modules import lower layers and siblings of their own folder; rooms never each other."""
+"""The import rule: modules import lower layers and their own folder, not in circles; rooms not each other."""
 
 import ast
 import subprocess
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -13,16 +14,17 @@ PACKAGE = Path(shortcut_miner.__file__).parent
 
 LAYERS = (
     ("version", "errors", "options", "schemas"),
-    ("storage", "text", "tokenizers", "boxes", "timing", "keyed_draws"),
+    ("storage", "text", "tokenizers", "boxes", "timing", "keyed_draws", "transactions"),
     ("sources", "encoding"),
     ("mining", "scoring"),
     ("datasets",),
     ("diagnostics", "exports"),
-    ("report", "rooms", "demo"),
+    ("rooms",),
+    ("report", "recipes", "demo"),
     ("cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-KERNELS = {"math", "numpy", "numba", "typing"}
+KERNEL_LIBRARIES = {"math", "numpy", "numba", "cupy", "typing"}
 HEAVY = {"numba", "cupy", "spacy", "altair", "h5py", "dask", "pandas", "mlxtend", "scipy"}
 
 
@@ -30,9 +32,16 @@ def modules() -> list[Path]:
     return [path for path in sorted(PACKAGE.rglob("*.py")) if path != PACKAGE / "__init__.py"]
 
 
+def kernel_folders() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("kernels_*") if path.is_dir())
+
+
 def imports(path: Path, *, top_level_only: bool = False) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    nodes = tree.body if top_level_only else ast.walk(tree)
+    return imported_names(tree.body if top_level_only else ast.walk(tree), path)
+
+
+def imported_names(nodes: Iterable[ast.AST], path: Path) -> set[str]:
     found: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -50,12 +59,13 @@ def folder_of(path: Path) -> str:
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_point_down(path: Path) -> None:
     own = folder_of(path)
+    may_look_aside = path.parent == PACKAGE  # a single module may import others of its rank
     for name in imports(path):
         parts = name.split(".")
         if parts[0] != "shortcut_miner" or len(parts) < 2 or parts[1] not in RANK:
             continue
-        is_sibling = parts[1] == own or RANK[parts[1]] == RANK[own]
-        assert is_sibling or RANK[parts[1]] < RANK[own], f"{path} imports {name}"
+        is_beside = parts[1] == own or (may_look_aside and RANK[parts[1]] == RANK[own])
+        assert is_beside or RANK[parts[1]] < RANK[own], f"{path} imports {name}"
         if own == "diagnostics" and parts[1] == "diagnostics" and len(parts) > 2:
             room = path.relative_to(PACKAGE).parts[1]
             assert parts[2] == room, f"room {room} imports room {parts[2]}"
@@ -65,14 +75,102 @@ def test_every_module_has_a_layer() -> None:
     assert {folder_of(path) for path in modules()} <= RANK.keys()
 
 
-def test_kernels_import_only_numpy_and_numba() -> None:
-    for path in (PACKAGE / "mining" / "kernels_numba").glob("*.py"):
-        outside = {name.split(".")[0] for name in imports(path) if "kernels_numba" not in name}
-        assert outside <= KERNELS, path
+# ---- circles ----
+
+
+def run_time_nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a module that may run, in functions too: not those below ``if TYPE_CHECKING:``."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        yield node
+        yield from run_time_nodes(node)
+
+
+def module_graph(nodes: Callable[[ast.AST], Iterator[ast.AST]]) -> dict[str, set[str]]:
+    """Return the modules of the package, each with those that these nodes of it import."""
+    paths = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+    graph = {}
+    for module, path in paths.items():
+        names = imported_names(nodes(ast.parse(path.read_text(encoding="utf-8"))), path)
+        # "from a import b" names a module or something in one.
+        graph[module] = {name if name in paths else name.rpartition(".")[0] for name in names} & paths.keys()
+    return graph
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def circles(graph: Mapping[str, set[str]]) -> set[frozenset[str]]:
+    """Return the groups of modules of which each reaches all others of its group."""
+    reached = {module: reachable(graph, module) for module in graph}
+    return {
+        frozenset(other for other in reached[module] if module in reached[other])
+        for module in graph
+        if module in reached[module]
+    }
+
+
+def reachable(graph: Mapping[str, set[str]], start: str) -> set[str]:
+    seen: set[str] = set()
+    waiting = [start]
+    while waiting:
+        new = graph[waiting.pop()] - seen
+        seen |= new
+        waiting += new
+    return seen
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    assert circles(module_graph(run_time_nodes)) == set()
+
+
+def test_no_modules_need_each_others_types_in_a_circle() -> None:
+    graph = module_graph(ast.walk)
+    graph["shortcut_miner"] = set()  # its public names, loaded on first use, are those of all layers
+    assert circles(graph) == set()
+
+
+def test_a_circle_is_seen() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set(), "e": {"e"}}
+    assert circles(graph) == {frozenset("bc"), frozenset("e")}
+
+
+def test_imports_in_functions_run_and_those_for_types_do_not() -> None:
+    source = """
+import a
+if TYPE_CHECKING:
+    import b
+def f():
+    from c import d
+    try:
+        if x:
+            import e
+    except ImportError:
+        import f
+"""
+    assert imported_names(run_time_nodes(ast.parse(source)), Path("x.py")) == {"a", "c.d", "e", "f"}
+
+
+# ---- libraries ----
+
+
+def test_kernels_import_only_numeric_libraries_and_their_own_folder() -> None:
+    assert {folder.parent.name for folder in kernel_folders()} >= {"mining", "swapmix"}
+    for folder in kernel_folders():
+        own = f"{name_of(folder)}."
+        for path in folder.rglob("*.py"):
+            outside = {name for name in imports(path) if not name.startswith(own)}
+            assert {name.split(".")[0] for name in outside} <= KERNEL_LIBRARIES, f"{path} imports {outside}"
 
 
 def test_heavy_libraries_load_late() -> None:
-    allowed = {"numba": {"kernels_numba"}, "scipy": {"bootstrap.py", "significance.py"}}
+    allowed = {
+        "numba": {"kernels_numba"},
+        "cupy": {"kernels_cupy"},
+        "scipy": {"bootstrap.py", "significance.py"},
+    }
     for path in modules():
         for name in imports(path, top_level_only=True):
             library = name.split(".")[0]

@@ -174,7 +174,7 @@ def test_a_full_disk_behind_stdout_is_an_error(built: Path) -> None:
     assert "Exception ignored" not in done.stderr
 
 
-def test_letters_that_the_terminal_lacks_are_escaped(tmp_path: Path, run_cli: RunCli) -> None:
+def test_letters_that_the_terminal_lacks_are_escaped(tmp_path: Path, built: Path) -> None:
     (tmp_path / "t.csv").write_text("w,answer\n" + "été,naïve\n" * 9, encoding="utf-8")
     line = f"$SM mine {tmp_path / 't.csv'} --words w"
     done = shell(line, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
@@ -201,7 +201,7 @@ def test_run_never_prints_progress_where_stderr_is_no_terminal(run_cli: RunCli, 
     assert "encode" not in ran.err
 
 
-def test_stages_are_shown_on_a_terminal(files: Files) -> None:
+def test_stages_are_shown_on_a_terminal(files: Files, built: Path) -> None:
     line = " ".join(
         ["script -qec '$SM vqa-ce build", *options(files), "--min-count 2 --dry-run' /dev/null < /dev/null"]
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.commands import RunCli, contents, options, spawn_cli, tiny_world, write_world
+from cli.commands import RunCli, contents, options, tiny_world, write_world
 
 from shortcut_miner import storage
 from shortcut_miner.demo import DemoWorld
@@ -78,23 +78,23 @@ def test_out_is_on_a_read_only_disk(run_cli: RunCli, files: Files, tmp_path: Pat
 
 
 @pytest.mark.parametrize("pages", [1, 3, 5, 7, 9, 11])
-def test_the_disk_is_full(pages: int, files: Files, tmp_path: Path) -> None:
+def test_the_disk_is_full(pages: int, run_cli: RunCli, files: Files, tmp_path: Path) -> None:
     """Whatever file finds no room, earlier results are whole and nothing else is left."""
     with mounted(tmp_path / "disk", "size=512k") as disk:
         out = disk / "out"
-        assert spawn_cli("vqa-ce", "build", *options(files), *SMALL, "--out", out).code == 0
+        assert run_cli("vqa-ce", "build", *options(files), *SMALL, "--out", out).code == 0
         before = contents(out)
         free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
         (disk / "filler").write_bytes(b"x" * (free - pages * 4096))
         more = ("--min-confidence", 0.9, "--keep-matches")
-        ran = spawn_cli("vqa-ce", "build", *options(files), *SMALL, *more, "--out", out)
+        ran = run_cli("vqa-ce", "build", *options(files), *SMALL, *more, "--out", out)
         assert (ran.code, ran.out) == (2, ""), ran.err
         assert "No space left on device" in ran.err
         assert "Traceback" not in ran.err
         after = contents(out)
         if after != before:  # room for all but the run record
             assert after["run.json"] == before["run.json"]
-            assert spawn_cli("inspect", out).code == 0
+            assert run_cli("inspect", out).code == 0
         assert not [path for path in out.iterdir() if path.name.startswith(".")]
 
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli.commands import options, spawn_cli
+from cli.commands import RunCli, options
 
 Files = dict[str, Path | None]
 
@@ -30,12 +30,10 @@ def real_files(real_data: Path) -> Files:
     ],
 )
 def test_build_gives_the_reference_programs_split(
-    items: str, counts: dict[str, int], real_files: Files, real_data: Path, tmp_path: Path
+    items: str, counts: dict[str, int], run_cli: RunCli, real_files: Files, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    ran = spawn_cli(
-        "vqa-ce", "build", *options(real_files), "--items", items, "--out", out, "--format", "json"
-    )
+    ran = run_cli("vqa-ce", "build", *options(real_files), "--items", items, "--out", out, "--format", "json")
     assert ran.code == 0
     assert {name: ran.json["counts"][name] for name in counts} == counts
     for subset in ("easy", "counterexamples", "hard"):
@@ -43,7 +41,7 @@ def test_build_gives_the_reference_programs_split(
 
 
 @pytest.mark.real
-def test_inspect_finds_nothing_wrong_with_the_real_files(real_files: Files) -> None:
-    ran = spawn_cli("inspect", *[path for path in real_files.values() if path], "--format", "json")
+def test_inspect_finds_nothing_wrong_with_the_real_files(run_cli: RunCli, real_files: Files) -> None:
+    ran = run_cli("inspect", *[path for path in real_files.values() if path], "--format", "json")
     assert ran.code == 0
     assert [one["counts"]["rows read"] for one in ran.json["files"][:4]] == [48_061, 48_061, 8_977, 8_977]

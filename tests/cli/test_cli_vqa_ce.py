@@ -87,7 +87,7 @@ def test_words_alone_need_no_detections(run_cli: RunCli, tmp_path: Path) -> None
     assert config["items"] == "words"
 
 
-def test_stdout_is_the_same_json_in_a_process_of_its_own(world_files: Files) -> None:
+def test_stdout_is_the_same_json_in_a_process_of_its_own(world_files: Files, built: Path) -> None:
     ran = spawn_cli("vqa-ce", "build", *options(world_files), "--dry-run", "--format", "json")
     assert ran.code == 0
     assert ran.json["is_complete"]

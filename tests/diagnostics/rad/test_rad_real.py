@@ -46,7 +46,8 @@ def test_shares_are_those_of_the_specification(real_augmented: Augmented) -> Non
 
 
 def test_yes_and_no_are_even(real_questions: pl.DataFrame) -> None:
-    eligible = find_sources(real_questions, RadConfig()).eligible
+    eligible = find_sources(real_questions.gather_every(5), RadConfig()).eligible
+    assert eligible["augmentation"].n_unique() == len(AUGMENTATIONS)
     pools = answer_pools(eligible)
     for seed in range(5):
         drawn, _ = draw_answers(eligible, pools, RadConfig(seed=seed))
