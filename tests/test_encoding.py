@@ -8,8 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner.encoding import (
-    Transactions,
-    Vocabulary,
     accepted_classes,
     encode_lists,
     encode_rows,
@@ -18,6 +16,7 @@ from shortcut_miner.encoding import (
     numbers_of,
 )
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.transactions import Transactions, Vocabulary
 
 WORDS = st.sampled_from(["dog", "is", "Is", "it's", "what", "red", "é"])
 LABELS = st.sampled_from(["dog", "cat", "tennis racket"])

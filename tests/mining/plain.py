@@ -7,10 +7,10 @@ import polars as pl
 from reference import OBJECT, WORD, Antecedent, Found, Row, Rule
 from strategies import Table, encode, item_of
 
-from shortcut_miner.encoding import Transactions, Vocabulary
 from shortcut_miner.mining.miner import Antecedents
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.schemas import Rules
+from shortcut_miner.transactions import Transactions, Vocabulary
 
 
 def itemset(numbers: Iterable[int], vocabulary: Vocabulary) -> Antecedent:

@@ -10,8 +10,8 @@ from plain import rules_frame
 from reference import OBJECT, WORD, Row, Rule
 from strategies import ANSWERS, Table, encode, item_pool, tables
 
-from shortcut_miner.encoding import Transactions
-from shortcut_miner.mining import matcher
+from shortcut_miner.mining.frames.rules import encode_rules
+from shortcut_miner.mining.jobs_numba import match as jobs
 from shortcut_miner.mining.matcher import (
     Accepted,
     MatchTotals,
@@ -20,7 +20,8 @@ from shortcut_miner.mining.matcher import (
     match_pairs,
     match_totals,
 )
-from shortcut_miner.mining.rules import RuleArrays, encode_rules
+from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.transactions import Transactions
 
 # Items and answers that no row of the strategies has.
 STRANGERS = [(WORD, "stranger"), (OBJECT, "stranger"), (OBJECT, "zz")]
@@ -118,7 +119,7 @@ def test_equals_brute_force(data: st.DataObject, table: Table, rules: list[Rule]
 @given(table=tables(min_rows=1, max_rows=40), rules=rule_lists(), rows=st.integers(1, 7))
 def test_several_blocks_of_rows(table: Table, rules: list[Rule], rows: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matcher, "_ROWS_A_BLOCK", rows)
+        patch.setattr(jobs, "_ROWS_A_BLOCK", rows)
         for threads in (1, 3):
             assert_equals_brute_force(rules, table, [["yes", "no"]] * len(table.rows), threads)
 
@@ -130,7 +131,7 @@ def test_several_blocks_of_pairs(table: Table, rules: list[Rule], room: int) -> 
     arrays = as_arrays(rules, transactions)
     expected = reference.match(rules, table.rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matcher, "_PAIRS_A_BLOCK", room)
+        patch.setattr(jobs, "_PAIRS_A_BLOCK", room)
         blocks = list(match_pairs(arrays, transactions))
         assert pairs_of(arrays, transactions) == expected
     assert all(len(pairs) <= room or len(offsets) == 2 for _, offsets, pairs in blocks)

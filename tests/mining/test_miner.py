@@ -10,11 +10,12 @@ from plain import encode_words, found_in, same_levels
 from reference import WORD, Row
 from strategies import Table, encode, tables
 
-from shortcut_miner.encoding import Transactions, Vocabulary, encode_lists
+from shortcut_miner.encoding import encode_lists
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.mining import miner
+from shortcut_miner.mining.jobs_numba import mine as jobs
 from shortcut_miner.mining.kernels_numba.pairs import PAIR_LIMIT
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents
+from shortcut_miner.transactions import Transactions, Vocabulary
 
 TYPES = (np.int32, np.int32, np.int64, np.int64, np.int64)
 
@@ -273,8 +274,8 @@ class TestOutputBuffer:
         for max_antecedent in (2, 3, 5):
             expected = mine(transactions, 3, max_antecedent)
             with monkeypatch.context() as patch:
-                patch.setattr(miner, "_FIRST_BUFFER", room)
-                patch.setattr(miner, "_CHUNKS_A_THREAD", chunks)
+                patch.setattr(jobs, "_FIRST_BUFFER", room)
+                patch.setattr(jobs, "_CHUNKS_A_THREAD", chunks)
                 small = mine(transactions, 3, max_antecedent)
             assert expected.count > 60
             assert same_levels(small, expected)
@@ -282,7 +283,7 @@ class TestOutputBuffer:
     def test_growing_keeps_to_max_rules(self, monkeypatch: pytest.MonkeyPatch) -> None:
         transactions = encode(skewed_rows(120, 16, seed=6))
         count = mine(transactions, 3).count
-        monkeypatch.setattr(miner, "_FIRST_BUFFER", 1)
+        monkeypatch.setattr(jobs, "_FIRST_BUFFER", 1)
         assert mine(transactions, 3, max_rules=count).is_complete
         assert not mine(transactions, 3, max_rules=count - 1).is_complete
 

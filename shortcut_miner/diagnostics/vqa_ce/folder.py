@@ -6,12 +6,14 @@ from typing import Any
 
 import polars as pl
 
-from shortcut_miner.encoding import Transactions, Vocabulary, encode_item_lists
+from shortcut_miner.encoding import build_vocabulary, encode_item_lists
 from shortcut_miner.errors import SourceError
-from shortcut_miner.mining.rules import RuleArrays, encode_rules
+from shortcut_miner.mining.frames.rules import encode_rules
+from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.schemas import Rules, Split, validated
 from shortcut_miner.storage import MANIFEST, read_json_file, read_provenance
 from shortcut_miner.text import answer_forms
+from shortcut_miner.transactions import Transactions, Vocabulary
 
 _TABLES = ("questions", "rules", "split")
 
@@ -110,16 +112,16 @@ def encode_folder(folder: VqaCeFolder, *, normalise_answers: bool = False) -> En
     if normalise_answers:
         rules = rules.with_columns(answer=normalised(rules["answer"]))
         questions = questions.with_columns(answer=normalised(questions["answer"]))
-    counted = rules.select("answer", count=pl.col("answer_count").cast(pl.Int64))
-    default = pl.DataFrame({"answer": [folder.default_answer], "count": [0]}, schema=counted.schema)
-    answers = (
-        pl.concat([counted, default]).group_by("answer").agg(pl.col("count").max()).sort("count", "answer")
-    )
-    vocabulary = Vocabulary(
-        words=_distinct(rules["antecedent_words"]),
-        objects=_distinct(rules["antecedent_objects"]),
-        answers=answers["answer"],
-        answer_counts=answers["count"].to_numpy(),
+    # The default answer is a class even where no rule has it.
+    counted = rules.select("answer", pl.col("answer_count").cast(pl.Int64))
+    default = pl.DataFrame({"answer": [folder.default_answer], "answer_count": [0]}, schema=counted.schema)
+    answers = pl.concat([counted, default])
+    vocabulary = build_vocabulary(
+        rules["antecedent_words"],
+        rules["antecedent_objects"],
+        answers["answer"],
+        answers["answer_count"],
+        counts_are_totals=True,
     )
     return EncodedFolder(
         vocabulary, encode_rules(rules, vocabulary), encode_item_lists(questions, vocabulary)
@@ -130,7 +132,3 @@ def normalised(answers: pl.Series) -> pl.Series:
     """Return answers after VQA normalisation; null stays null."""
     forms = answer_forms(answers.drop_nulls().rename("answer"))
     return answers.replace_strict(forms["answer"], forms["normalised"], default=None, return_dtype=pl.String)
-
-
-def _distinct(lists: pl.Series) -> pl.Series:
-    return lists.filter(lists.list.len() > 0).explode().unique().sort()

@@ -13,8 +13,8 @@ from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeInputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts
 from shortcut_miner.encoding import with_item_lists
+from shortcut_miner.mining.frames.rules import rules_table
 from shortcut_miner.mining.matcher import match_pairs
-from shortcut_miner.mining.rules import rules_table
 from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.schemas import SUBSETS, VERDICTS, MeasuredRules, Rules, Split, validated
 from shortcut_miner.storage import (

@@ -17,6 +17,7 @@ from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import OnStage, Shortcuts, find_shortcuts, subsets
 from shortcut_miner.encoding import accepted_classes
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.mining.backends import Backend
 from shortcut_miner.mining.filters import is_confident
 from shortcut_miner.mining.matcher import Accepted, index_for, match_totals
 from shortcut_miner.scoring.accuracy import score_questions
@@ -31,13 +32,14 @@ def sweep(
     scorer: str = "vqa-official",
     limit: int | None = None,
     threads: int | None = None,
+    backend: str | Backend = "auto",
     on_stage: OnStage | None = None,
 ) -> pl.DataFrame:
     """Return one row per pair of thresholds.
 
     Parameters
     ----------
-    files, config, limit, threads, on_stage
+    files, config, limit, threads, backend, on_stage
         As for a build; the config's own min_count and min_confidence play no part.
     min_counts, min_confidences : sequence
         Thresholds to combine.
@@ -60,7 +62,14 @@ def sweep(
         on_stage("read")
     inputs = read_inputs(files, lowest, limit)
     found = find_shortcuts(
-        inputs.train, inputs.val, inputs.labels, lowest, measure=False, threads=threads, on_stage=on_stage
+        inputs.train,
+        inputs.val,
+        inputs.labels,
+        lowest,
+        measure=False,
+        threads=threads,
+        backend=backend,
+        on_stage=on_stage,
     )
     if not found.is_complete:
         raise ConfigError(
@@ -90,10 +99,10 @@ def _row(
         found.rules.rule_count, found.rules.antecedent_count, min_confidence
     )
     rules = found.rules.take(np.flatnonzero(chosen))
-    index = index_for(rules, found.training)
-    kept = classifier.kept_rules(match_totals(index, found.training, None, threads))
-    predicted, _ = classifier.predict(rules, kept, found.validation, config.vote or "best")
-    subset = subsets(match_totals(index, found.validation, accepted, threads))
+    index, backend = index_for(rules, found.training), found.backend
+    kept = classifier.kept_rules(match_totals(index, found.training, None, threads, backend))
+    predicted, _ = classifier.predict(rules, kept, found.validation, config.vote or "best", backend)
+    subset = subsets(match_totals(index, found.validation, accepted, threads, backend))
     answers = found.training.vocabulary.answers.gather(pl.Series(predicted.astype(np.uint32)))
     predictions = pl.DataFrame({"question_id": val["question_id"], "answer": answers})
     scored = score_questions(val, predictions, scorer=scorer)
