@@ -13,7 +13,7 @@ PACKAGE = Path(shortcut_miner.__file__).parent
 
 LAYERS = (
     ("errors", "schemas"),
-    ("storage", "text", "tokenizers", "boxes", "timing", "keyed_draws"),
+    ("storage", "text", "tokenizers", "boxes", "timing", "keyed_draws", "transactions"),
     ("sources", "encoding"),
     ("mining", "scoring"),
     ("diagnostics", "exports"),

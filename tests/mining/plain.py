@@ -107,3 +107,17 @@ def same_levels(left: Antecedents, right: Antecedents) -> bool:
         for one, other in zip(left.levels, right.levels, strict=True)
         for a, b in zip(one, other, strict=True)
     )
+
+
+def skewed_rows(rows: int, items: int, seed: int, answers: int = 4) -> Table:
+    """Return rows of which item k is in about 1 / (k + 1)**0.5 of all; answers depend on the items."""
+    random = np.random.default_rng(seed)
+    holds = random.random((rows, items)) < 0.9 / np.sqrt(np.arange(1, items + 1))
+    answer = (holds[:, :5].sum(axis=1) + random.integers(0, 2, rows)) % answers
+    return Table(
+        [
+            Row(frozenset((WORD, f"w{k}") for k in np.flatnonzero(held)), f"a{number}")
+            for held, number in zip(holds, answer, strict=True)
+        ],
+        [1] * rows,
+    )

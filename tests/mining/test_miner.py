@@ -6,7 +6,7 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain import encode_words, found_in, same_levels
+from plain import encode_words, found_in, same_levels, skewed_rows
 from reference import WORD, Row
 from strategies import Table, encode, tables
 
@@ -38,20 +38,6 @@ def assert_equals_brute_force(table: Table, min_count: int, max_antecedent: int,
 def assert_typed(mined: Antecedents) -> None:
     for level in mined.levels:
         assert tuple(array.dtype for array in level) == TYPES
-
-
-def skewed_rows(rows: int, items: int, seed: int, answers: int = 4) -> Table:
-    """Return rows of which item k is in about 1 / (k + 1)**0.5 of all; answers depend on the items."""
-    random = np.random.default_rng(seed)
-    holds = random.random((rows, items)) < 0.9 / np.sqrt(np.arange(1, items + 1))
-    answer = (holds[:, :5].sum(axis=1) + random.integers(0, 2, rows)) % answers
-    return Table(
-        [
-            Row(frozenset((WORD, f"w{k}") for k in np.flatnonzero(held)), f"a{number}")
-            for held, number in zip(holds, answer, strict=True)
-        ],
-        [1] * rows,
-    )
 
 
 @pytest.mark.parametrize("max_antecedent", range(1, 9))

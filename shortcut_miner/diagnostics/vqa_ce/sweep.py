@@ -17,7 +17,7 @@ from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import OnStage, Shortcuts, find_shortcuts, subsets
 from shortcut_miner.encoding import accepted_classes
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.mining.backends import Backend
+from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.filters import is_confident
 from shortcut_miner.mining.matcher import Accepted, index_for, match_totals
 from shortcut_miner.scoring.accuracy import score_questions
@@ -53,6 +53,7 @@ def sweep(
         overall), sorted by min_count and min_confidence.
     """
     _check_thresholds(min_counts, min_confidences)
+    chosen = resolve_backend(backend)
     if config.items is None:
         config = dataclasses.replace(config, items="both" if files.detections else "words")
     lowest = dataclasses.replace(
@@ -68,7 +69,7 @@ def sweep(
         lowest,
         measure=False,
         threads=threads,
-        backend=backend,
+        backend=chosen,
         on_stage=on_stage,
     )
     if not found.is_complete:
@@ -78,7 +79,7 @@ def sweep(
         )
     accepted = Accepted(*accepted_classes(inputs.val, found.training.vocabulary))
     rows = [
-        _row(inputs.val, accepted, found, config, count, confidence, scorer, threads)
+        _row(inputs.val, accepted, found, config, count, confidence, scorer, threads, chosen)
         for count in sorted(set(min_counts))
         for confidence in sorted(set(min_confidences))
     ]
@@ -94,12 +95,13 @@ def _row(
     min_confidence: float,
     scorer: str,
     threads: int | None,
+    backend: Backend,
 ) -> dict[str, float | int]:
     chosen = (found.rules.rule_count >= min_count) & is_confident(
         found.rules.rule_count, found.rules.antecedent_count, min_confidence
     )
     rules = found.rules.take(np.flatnonzero(chosen))
-    index, backend = index_for(rules, found.training), found.backend
+    index = index_for(rules, found.training)
     kept = classifier.kept_rules(match_totals(index, found.training, None, threads, backend))
     predicted, _ = classifier.predict(rules, kept, found.validation, config.vote or "best", backend)
     subset = subsets(match_totals(index, found.validation, accepted, threads, backend))
