@@ -81,17 +81,17 @@ def resolve_backend(backend: str | Backend = "auto") -> Backend:
     if isinstance(backend, Backend):
         return backend
     if backend != "auto" and backend not in _KNOWN:
-        known = ", ".join(["auto", *sorted(_KNOWN)])
-        raise ConfigError(f"backend: got {backend!r}, expected one of {known}. Choose one of these.")
+        names = ", ".join(["auto", *sorted(_KNOWN)])
+        raise ConfigError(f"backend: got {backend!r}, expected one of {names}. Choose one of these.")
     wanted = list(_KNOWN) if backend == "auto" else [backend]
-    missing = {name: _missing(_KNOWN[name]) for name in wanted}
     for name in wanted:
-        if not missing[name]:
-            return _loaded(_KNOWN[name].jobs)
-    name = wanted[-1]
+        known = _KNOWN[name]
+        missing = _missing(known)
+        if not missing:
+            return _loaded(known.jobs)
     raise BackendError(
-        f"backend {name}: got no {' and no '.join(missing[name])}, expected these modules. "
-        f"Run {_KNOWN[name].install}, or choose another backend."
+        f"backend {name}: got no {' and no '.join(missing)}, expected all that it needs. "
+        f"Run {known.install}, or choose another backend."
     )
 
 

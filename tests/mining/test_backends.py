@@ -64,7 +64,7 @@ class TestResolve:
     def test_a_library_that_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "cupy", None)
         with pytest.raises(
-            BackendError, match=r"^backend cupy: got no cupy.*, expected these modules\. Run pip"
+            BackendError, match=r"^backend cupy: got no cupy.*, expected all that it needs\. Run pip"
         ):
             resolve_backend("cupy")
         assert resolve_backend("auto").name == "numba"
@@ -76,7 +76,7 @@ class TestResolve:
             with pytest.raises(BackendError) as error:
                 resolve_backend(name)
             assert str(error.value) == (
-                "backend numba: got no numba, expected these modules. "
+                "backend numba: got no numba, expected all that it needs. "
                 "Run pip install -U shortcut-miner numba, or choose another backend."
             )
 
