@@ -39,12 +39,12 @@ from shortcut_miner.encoding import (
     numbers_of,
 )
 from shortcut_miner.mining.evidence.family import searched_family
-from shortcut_miner.mining.evidence.row_sums import item_frequency, prior_confidence
+from shortcut_miner.mining.evidence.row_sums import prior_confidence
 from shortcut_miner.mining.evidence.significance import family_q, fisher_log10_p
 from shortcut_miner.mining.evidence.subsets import best_subsets
 from shortcut_miner.mining.evidence.verdicts import Counts, rule_measures
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
-from shortcut_miner.mining.matcher import Accepted, index_rules, match_totals
+from shortcut_miner.mining.matcher import Accepted, index_for, match_totals
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
 
 PACKAGES = ("numba", "numpy", "polars")
@@ -62,7 +62,7 @@ def jobs(folder: Path, threads: int | None) -> tuple[str, list[tuple[str, Callab
     masks = dropped_by_subset(antecedents, "immediate", False, threads)
     rules, is_dropped = select_rules(antecedents, masks, 0.3, False)
     rules = rules.take(~is_dropped)
-    index = index_rules(rules, item_frequency(training))
+    index = index_for(rules, training)
     accepted = Accepted(*accepted_classes(inputs.val, training.vocabulary))
     held_out = Counts.matched(rules, validation, match_totals(index, validation, accepted, threads))
     counts = Counts.mined(rules, training)

@@ -89,9 +89,9 @@ def shortcut_miner(rows: Rows, threads: int) -> Job:
     """Return our job: antecedents, superset filter, confident rules. Compiled kernels are loaded here."""
     import polars as pl
 
-    from shortcut_miner.encoding import Transactions, Vocabulary
     from shortcut_miner.mining.filters import dropped_by_subset, select_rules
     from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
+    from shortcut_miner.transactions import Transactions, Vocabulary
 
     vocabulary = Vocabulary(
         words=pl.Series([f"{number:07}" for number in range(rows.item_count)]),

@@ -17,70 +17,12 @@ import pyarrow as pa
 
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.tokenizers import Tokenizer, tokenize
+from shortcut_miner.transactions import Transactions, Vocabulary
 
 ItemKinds = Literal["words", "objects", "both"]
 AnswerTies = Literal["first", "lexicographic"]
 
 _MOST_ORIGINAL_ROWS = math.isqrt(2**63 - 1)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Vocabulary:
-    """The strings behind item and class numbers.
-
-    Attributes
-    ----------
-    words, objects : pl.Series
-        String, unique, ascending. Item i is ``words[i]``, or ``objects[i - len(words)]``.
-    answers : pl.Series
-        String, unique, ascending by (answer_count, answer). Class c is ``answers[c]``.
-    answer_counts : int64[classes]
-        Rows of the training data with that answer.
-    """
-
-    words: pl.Series
-    objects: pl.Series
-    answers: pl.Series
-    answer_counts: npt.NDArray[np.int64]
-
-    @property
-    def item_count(self) -> int:
-        """Number of distinct items."""
-        return len(self.words) + len(self.objects)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Transactions:
-    """Rows of items with one class each, as CSR arrays.
-
-    Attributes
-    ----------
-    offsets : int64[rows + 1]
-        Row r holds ``items[offsets[r]:offsets[r + 1]]``.
-    items : int32[]
-        Item numbers, ascending and unique within a row.
-    classes : int32[rows]
-        Class number of the row's answer; -1 for an answer that is no class.
-    weights : int64[rows]
-        How many original rows the row stands for; positive.
-    vocabulary : Vocabulary
-        The strings behind the numbers.
-    """
-
-    offsets: npt.NDArray[np.int64]
-    items: npt.NDArray[np.int32]
-    classes: npt.NDArray[np.int32]
-    weights: npt.NDArray[np.int64]
-    vocabulary: Vocabulary
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.classes)
-
-    @property
-    def transaction_count(self) -> int:
-        """Number of original rows."""
-        return int(self.weights.sum())
 
 
 def keep_top_answers(
@@ -110,6 +52,48 @@ def keep_top_answers(
         .select("answer")
     )
     return questions.lazy().join(top, on="answer", how="semi", maintain_order="left").collect()
+
+
+def build_vocabulary(
+    words: pl.Series | None,
+    objects: pl.Series | None,
+    answers: pl.Series,
+    counts: pl.Series | None = None,
+    *,
+    counts_are_totals: bool = False,
+) -> Vocabulary:
+    """Return the vocabulary of columns of items and answers.
+
+    Parameters
+    ----------
+    words, objects : pl.Series, optional
+        String, or lists of String; repeats and nulls are allowed.
+    answers : pl.Series
+        String, of rows or of rules.
+    counts : pl.Series, optional
+        Original rows that each answer of `answers` stands for, by default 1.
+    counts_are_totals : bool
+        Each count is its answer's total already, repeated with the answer; else those of an answer add up.
+
+    >>> answers, counts = pl.Series(["no", "yes", "no"]), pl.Series([2, 3, 2])
+    >>> build_vocabulary(None, None, answers, counts).answers.to_list()
+    ['yes', 'no']
+    >>> build_vocabulary(None, None, answers, counts, counts_are_totals=True).answers.to_list()
+    ['no', 'yes']
+    """
+    count = pl.col("count").cast(pl.Int64)
+    by_answer = (
+        pl.select(answer=answers, count=1 if counts is None else counts)
+        .group_by("answer")
+        .agg(count.max() if counts_are_totals else count.sum())
+        .sort("count", "answer")
+    )
+    return Vocabulary(
+        words=_distinct(words),
+        objects=_distinct(objects),
+        answers=by_answer["answer"],
+        answer_counts=by_answer["count"].to_numpy(),
+    )
 
 
 def encode_training(
@@ -142,14 +126,10 @@ def encode_training(
     """
     words = _word_items(questions, tokenizer) if items != "objects" else None
     objects = _object_items(questions, labels, score_threshold) if items != "words" else None
-    answers = (
-        questions.lazy().group_by("answer").agg(pl.len().alias("count")).sort("count", "answer").collect()
-    )
-    vocabulary = Vocabulary(
-        words=_distinct(words),
-        objects=_distinct(objects),
-        answers=answers["answer"],
-        answer_counts=answers["count"].cast(pl.Int64).to_numpy(),
+    vocabulary = build_vocabulary(
+        None if words is None else words["item"],
+        None if objects is None else objects["item"],
+        questions["answer"],
     )
     return _encode(questions["answer"], words, objects, vocabulary)
 
@@ -195,6 +175,18 @@ def with_item_lists(questions: pl.DataFrame, rows: Transactions) -> pl.DataFrame
     return questions.with_columns(words=words, objects=objects)
 
 
+def encode_item_table(rows: pl.DataFrame) -> Transactions:
+    """Return the transactions of rows whose items are listed already, with the vocabulary found in them.
+
+    Parameters
+    ----------
+    rows : pl.DataFrame
+        words, objects List[String] (null = none), answer String, weight Int64.
+    """
+    vocabulary = build_vocabulary(rows["words"], rows["objects"], rows["answer"], rows["weight"])
+    return dataclasses.replace(encode_item_lists(rows, vocabulary), weights=rows["weight"].to_numpy())
+
+
 def encode_lists(
     transactions: Iterable[Iterable[str]], answers: Sequence[str], weights: Sequence[int] | None = None
 ) -> Transactions:
@@ -204,28 +196,22 @@ def encode_lists(
     >>> rows.vocabulary.words.to_list(), rows.offsets.tolist(), rows.items.tolist()
     (['sport', 'what'], [0, 2, 4], [0, 1, 0, 1])
     """
-    questions = pl.DataFrame({"answer": pl.Series(answers, dtype=pl.String)})
-    items = pl.Series([list(row) for row in transactions], dtype=pl.List(pl.String))
-    if len(items) != len(questions):
+    words = pl.Series([list(row) for row in transactions], dtype=pl.List(pl.String))
+    if len(words) != len(answers):
         raise ConfigError(
-            f"transactions: got {len(items):,} rows and {len(questions):,} answers, expected as many. "
+            f"transactions: got {len(words):,} rows and {len(answers):,} answers, expected as many. "
             "Pass lists of equal length."
         )
-    words = _listed_items(items)
-    counts = checked_weights(weights, len(questions))
-    answer_counts = (
-        questions.with_columns(weight=counts)
-        .group_by("answer")
-        .agg(pl.col("weight").sum())
-        .sort("weight", "answer")
+    return encode_item_table(
+        pl.DataFrame(
+            {
+                "words": words,
+                "objects": words.clear(len(words)),
+                "answer": pl.Series(answers, dtype=pl.String),
+                "weight": checked_weights(weights, len(words)),
+            }
+        )
     )
-    vocabulary = Vocabulary(
-        words=_distinct(words),
-        objects=_distinct(None),
-        answers=answer_counts["answer"],
-        answer_counts=answer_counts["weight"].to_numpy(),
-    )
-    return dataclasses.replace(_encode(questions["answer"], words, None, vocabulary), weights=counts)
 
 
 def accepted_classes(
@@ -298,10 +284,13 @@ def _listed_items(lists: pl.Series) -> pl.DataFrame:
     return listed.explode("item", empty_as_null=False).drop_nulls("item")
 
 
-def _distinct(pairs: pl.DataFrame | None) -> pl.Series:
-    if pairs is None:
+def _distinct(items: pl.Series | None) -> pl.Series:
+    """Return the distinct strings of a column of strings or of lists, ascending."""
+    if items is None:
         return pl.Series("item", [], dtype=pl.String)
-    return pairs["item"].unique().sort()
+    if isinstance(items.dtype, pl.List):
+        items = items.filter(items.list.len() > 0).explode()
+    return items.drop_nulls().unique().sort()
 
 
 def numbers_of(strings: pl.Series, vocabulary: pl.Series) -> npt.NDArray[np.int32]:

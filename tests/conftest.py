@@ -48,10 +48,13 @@ def is_worker(config: pytest.Config) -> bool:
 
 
 def forget_stale_kernels() -> None:
-    """Delete all compiled kernels if any kernel's source is another: numba looks at one file at a time."""
+    """Delete all compiled kernels if any source of theirs is another: numba looks at one file at a time."""
     folders = sorted(path for path in PACKAGE.rglob("kernels_*") if path.is_dir())
     digest = hashlib.sha256()
-    for path in (path for folder in folders for path in sorted(folder.rglob("*.py"))):
+    sources = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    # Compiled code knows the fields of these named tuples by place.
+    sources.append(PACKAGE / "mining" / "arrays.py")
+    for path in sources:
         digest.update(f"{path.relative_to(PACKAGE)}\n".encode() + path.read_bytes())
     stamp = CACHE / "kernel-sources.sha256"
     if not (stamp.is_file() and stamp.read_text() == digest.hexdigest()):

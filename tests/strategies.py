@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import strategies as st
 from reference import OBJECT, WORD, Item, Row, count_answers
 
-from shortcut_miner.encoding import Transactions, Vocabulary
+from shortcut_miner.transactions import Transactions, Vocabulary
 
 ANSWERS = ("no", "yes", "2", "10", "a dog")
 

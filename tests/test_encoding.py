@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner.encoding import (
-    Transactions,
-    Vocabulary,
     accepted_classes,
+    build_vocabulary,
     encode_lists,
     encode_rows,
     encode_training,
@@ -18,6 +17,7 @@ from shortcut_miner.encoding import (
     numbers_of,
 )
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.transactions import Transactions, Vocabulary
 
 WORDS = st.sampled_from(["dog", "is", "Is", "it's", "what", "red", "é"])
 LABELS = st.sampled_from(["dog", "cat", "tennis racket"])
@@ -88,6 +88,28 @@ class TestTopAnswers:
         first_met = [answer for answer, _ in Counter(known).most_common(top)]  # stable: first met first
         kept = [answer for answer in known if answer in first_met]
         assert keep_top_answers(table, top)["answer"].to_list() == kept
+
+
+class TestBuildVocabulary:
+    def test_items_of_rows_and_of_lists(self) -> None:
+        flat = pl.Series(["b", None, "a", "b"])
+        lists = pl.Series([["dog", "cat"], None, [], ["cat"]], dtype=pl.List(pl.String))
+        like = build_vocabulary(flat, lists, pl.Series(["x"]))
+        assert (like.words.to_list(), like.objects.to_list()) == (["a", "b"], ["cat", "dog"])
+        assert (like.word_count, like.item_count, like.class_count) == (2, 4, 1)
+        none = build_vocabulary(None, lists.clear(3), pl.Series([], dtype=pl.String))
+        assert (none.words.dtype, none.objects.dtype, none.item_count) == (pl.String, pl.String, 0)
+        assert none.answer_counts.dtype == np.int64
+
+    def test_counts_of_rows_add_up_and_totals_are_taken_once(self) -> None:
+        answers = pl.Series(["x", "y", "x", "z"])
+        counts = pl.Series([2, 3, 2, 0], dtype=pl.UInt64)
+        for totals, names, expected in ((False, "zyx", [0, 3, 4]), (True, "zxy", [0, 2, 3])):
+            like = build_vocabulary(None, None, answers, counts, counts_are_totals=totals)
+            assert "".join(like.answers) == names
+            assert like.answer_counts.tolist() == expected
+            assert like.answer_counts.dtype == np.int64
+        assert build_vocabulary(None, None, answers).answer_counts.tolist() == [1, 1, 2]
 
 
 class TestEncodeTraining:

@@ -5,23 +5,14 @@ with the best rules of the subsets one item smaller, ``all`` with those of every
 blocks when it has the same answer with at least the same confidence, whether it survives itself or not.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
-from functools import partial
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from shortcut_miner.mining.kernels_numba import filter as kernels
-from shortcut_miner.mining.miner import Antecedents
+from shortcut_miner.mining.antecedents import Antecedents, Mask, SupersetFilter
+from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.rules import RuleArrays
-from shortcut_miner.mining.threads import blocks, thread_count
-
-SupersetFilter = Literal["immediate", "all", "none"]
-Mask = npt.NDArray[np.bool_]
-
-_PARENTS_A_BLOCK = 1 << 16
 
 
 def is_confident(
@@ -44,7 +35,11 @@ def is_confident(
 
 
 def dropped_by_subset(
-    antecedents: Antecedents, superset_filter: SupersetFilter, empty_rule: bool, threads: int | None = None
+    antecedents: Antecedents,
+    superset_filter: SupersetFilter,
+    empty_rule: bool,
+    threads: int | None = None,
+    backend: str | Backend = "auto",
 ) -> list[Mask]:
     """Return, per length from 0 on, which antecedents a subset blocks.
 
@@ -58,55 +53,10 @@ def dropped_by_subset(
         Whether the empty antecedent is a rule, and so can block.
     threads : int, optional
         Default: see :func:`shortcut_miner.mining.threads.thread_count`.
+    backend : str or Backend
+        See :func:`shortcut_miner.mining.backends.resolve_backend`.
     """
-    levels = list(antecedents.levels)
-    dropped = [np.zeros(len(level.items), np.bool_) for level in levels]
-    if not empty_rule:
-        levels[0] = levels[0]._replace(best_class=np.array([-1], np.int32))
-    if superset_filter == "none":
-        return dropped
-    with ThreadPoolExecutor(threads or thread_count()) as pool:
-        if superset_filter == "immediate":
-            _drop_immediate(levels, dropped, pool)
-        else:
-            _drop_any(antecedents, levels, dropped, pool)
-    return dropped
-
-
-def _drop_immediate(levels: list[kernels.Level], dropped: list[Mask], pool: ThreadPoolExecutor) -> None:
-    no_level = kernels.Level(*(np.empty(0, field.dtype) for field in levels[0]))
-    links = np.empty((1, 0), np.int64)
-    for size in range(1, len(levels)):
-        below, level = levels[size - 1], levels[size]
-        two_below = levels[size - 2] if size > 1 else no_level
-        next_links = np.empty((len(level.items) if size + 1 < len(levels) else 0, size), np.int64)
-        drop = partial(
-            kernels.drop_immediate,
-            two_below=two_below,
-            below=below,
-            level=level,
-            below_links=links,
-            links=next_links,
-            dropped=dropped[size],
-        )
-        tasks = [pool.submit(drop, *block) for block in blocks(len(below.items), _PARENTS_A_BLOCK)]
-        for task in tasks:
-            task.result()
-        links = next_links
-
-
-def _drop_any(
-    antecedents: Antecedents, levels: list[kernels.Level], dropped: list[Mask], pool: ThreadPoolExecutor
-) -> None:
-    for size in range(1, len(levels)):
-        paths = antecedents.paths(size, np.arange(len(levels[size].items), dtype=np.int64))
-        chosen = tuple(levels[: size + 1])
-        tasks = [
-            pool.submit(kernels.drop_any, first, stop, chosen, paths, dropped[size])
-            for first, stop in blocks(len(paths), _PARENTS_A_BLOCK)
-        ]
-        for task in tasks:
-            task.result()
+    return resolve_backend(backend).dropped_by_subset(antecedents, superset_filter, empty_rule, threads)
 
 
 def select_rules(

@@ -1,7 +1,11 @@
 """How many threads the kernels use, and how work is cut for them."""
 
+import itertools
 import os
 from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
 
 from shortcut_miner.errors import ConfigError
 
@@ -32,3 +36,16 @@ def blocks(count: int, size: int) -> Iterator[tuple[int, int]]:
     """
     for first in range(0, count, size):
         yield first, min(first + size, count)
+
+
+def shares(work: npt.NDArray[np.int64], count: int) -> list[tuple[int, int]]:
+    """Return (first, stop) of at most `count` ranges of about equal work that cover all positions of `work`.
+
+    >>> shares(np.array([5, 1, 1, 1]), 2)
+    [(0, 1), (1, 4)]
+    """
+    if not len(work):
+        return []
+    done = np.cumsum(work + 1)
+    cuts = np.searchsorted(done, done[-1] * np.arange(1, count) / count, side="right")
+    return list(itertools.pairwise(np.unique([0, *cuts, len(work)]).tolist()))

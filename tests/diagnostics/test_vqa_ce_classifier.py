@@ -10,11 +10,12 @@ from strategies import Table, encode, tables, vocabulary
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import subsets
-from shortcut_miner.encoding import Transactions, encode_lists
+from shortcut_miner.encoding import encode_lists
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.matcher import match_totals
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays, rule_order
+from shortcut_miner.transactions import Transactions
 
 
 def mined(training: Transactions, min_confidence: float = 0.3, empty_rule: bool = False) -> RuleArrays:

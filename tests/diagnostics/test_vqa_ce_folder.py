@@ -15,7 +15,7 @@ from shortcut_miner.demo import DemoWorld
 from shortcut_miner.diagnostics.vqa_ce.build import build
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.explain import explain
-from shortcut_miner.diagnostics.vqa_ce.folder import read_folder
+from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder
 from shortcut_miner.diagnostics.vqa_ce.score import score
 from shortcut_miner.diagnostics.vqa_ce.sweep import sweep
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError

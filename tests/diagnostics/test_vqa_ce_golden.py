@@ -14,8 +14,8 @@ from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts, find_shortcuts, subsets
 from shortcut_miner.encoding import accepted_classes
+from shortcut_miner.mining.frames.rules import encode_rules
 from shortcut_miner.mining.matcher import Accepted, match_totals
-from shortcut_miner.mining.rules import encode_rules
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.intervals import summarise
 

@@ -7,10 +7,10 @@ import polars as pl
 from reference import OBJECT, WORD, Antecedent, Found, Row, Rule
 from strategies import Table, encode, item_of
 
-from shortcut_miner.encoding import Transactions, Vocabulary
 from shortcut_miner.mining.miner import Antecedents
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.schemas import Rules
+from shortcut_miner.transactions import Transactions, Vocabulary
 
 
 def itemset(numbers: Iterable[int], vocabulary: Vocabulary) -> Antecedent:
@@ -106,4 +106,18 @@ def same_levels(left: Antecedents, right: Antecedents) -> bool:
         a.dtype == b.dtype and np.array_equal(a, b)
         for one, other in zip(left.levels, right.levels, strict=True)
         for a, b in zip(one, other, strict=True)
+    )
+
+
+def skewed_rows(rows: int, items: int, seed: int, answers: int = 4) -> Table:
+    """Return rows of which item k is in about 1 / (k + 1)**0.5 of all; answers depend on the items."""
+    random = np.random.default_rng(seed)
+    holds = random.random((rows, items)) < 0.9 / np.sqrt(np.arange(1, items + 1))
+    answer = (holds[:, :5].sum(axis=1) + random.integers(0, 2, rows)) % answers
+    return Table(
+        [
+            Row(frozenset((WORD, f"w{k}") for k in np.flatnonzero(held)), f"a{number}")
+            for held, number in zip(holds, answer, strict=True)
+        ],
+        [1] * rows,
     )

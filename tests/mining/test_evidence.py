@@ -8,13 +8,14 @@ import polars as pl
 import pytest
 from plain import encode_words
 
-from shortcut_miner.encoding import Transactions, encode_lists
+from shortcut_miner.encoding import encode_lists
 from shortcut_miner.mining.evidence.verdicts import Counts, VerdictConfig, is_held_out, rule_measures, verdict
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.matcher import match_totals
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.schemas import VERDICTS
+from shortcut_miner.transactions import Transactions
 
 REAL = {
     "confidence_low": 0.4,

@@ -9,8 +9,8 @@ from plain import antecedents_of_size, encode_words, itemset, plain_rules
 from reference import WORD, Row
 from strategies import Table, encode, tables
 
-from shortcut_miner.mining import filters
 from shortcut_miner.mining.filters import dropped_by_subset, is_confident, select_rules
+from shortcut_miner.mining.jobs_numba import filter as jobs
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
 
 FILTERS = ("none", "immediate", "all")
@@ -88,7 +88,7 @@ def test_eight_items(superset_filter: str) -> None:
 
 @pytest.mark.parametrize("superset_filter", FILTERS)
 def test_many_blocks_and_threads(monkeypatch: pytest.MonkeyPatch, superset_filter: str) -> None:
-    monkeypatch.setattr(filters, "_PARENTS_A_BLOCK", 3)
+    monkeypatch.setattr(jobs, "_PARENTS_A_BLOCK", 3)
     random = np.random.default_rng(5)
     rows = [
         Row(frozenset((WORD, f"w{k}") for k in np.flatnonzero(held)), f"a{held[:4].sum() % 3}")

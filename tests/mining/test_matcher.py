@@ -10,8 +10,9 @@ from plain import rules_frame
 from reference import OBJECT, WORD, Row, Rule
 from strategies import ANSWERS, Table, encode, item_pool, tables
 
-from shortcut_miner.encoding import Transactions
-from shortcut_miner.mining import matcher
+from shortcut_miner.mining.frames.rules import encode_rules
+from shortcut_miner.mining.jobs_numba import match as jobs
+from shortcut_miner.mining.kernels_numba.match import sketch_classes
 from shortcut_miner.mining.matcher import (
     Accepted,
     MatchTotals,
@@ -20,7 +21,8 @@ from shortcut_miner.mining.matcher import (
     match_pairs,
     match_totals,
 )
-from shortcut_miner.mining.rules import RuleArrays, encode_rules
+from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.transactions import Transactions
 
 # Items and answers that no row of the strategies has.
 STRANGERS = [(WORD, "stranger"), (OBJECT, "stranger"), (OBJECT, "zz")]
@@ -118,7 +120,7 @@ def test_equals_brute_force(data: st.DataObject, table: Table, rules: list[Rule]
 @given(table=tables(min_rows=1, max_rows=40), rules=rule_lists(), rows=st.integers(1, 7))
 def test_several_blocks_of_rows(table: Table, rules: list[Rule], rows: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matcher, "_ROWS_A_BLOCK", rows)
+        patch.setattr(jobs, "_ROWS_A_BLOCK", rows)
         for threads in (1, 3):
             assert_equals_brute_force(rules, table, [["yes", "no"]] * len(table.rows), threads)
 
@@ -130,7 +132,7 @@ def test_several_blocks_of_pairs(table: Table, rules: list[Rule], room: int) -> 
     arrays = as_arrays(rules, transactions)
     expected = reference.match(rules, table.rows)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(matcher, "_PAIRS_A_BLOCK", room)
+        patch.setattr(jobs, "_PAIRS_A_BLOCK", room)
         blocks = list(match_pairs(arrays, transactions))
         assert pairs_of(arrays, transactions) == expected
     assert all(len(pairs) <= room or len(offsets) == 2 for _, offsets, pairs in blocks)
@@ -189,6 +191,21 @@ def test_answers_that_share_a_sketch_bit() -> None:
     table = Table(reference.word_rows([["w"]] * 130, answers), [1] * 130)
     rules = [Rule(frozenset({(WORD, "w")}), answers[k], 2, 1) for k in (129, 64, 0, 65)]
     assert_equals_brute_force(rules, table, [[answers[(k * 64) % 130], answers[0]] for k in range(130)])
+
+
+def test_every_class_has_its_bit_of_64() -> None:
+    classes = np.arange(-1, 200, dtype=np.int32)
+    sketch = sketch_classes(np.arange(len(classes) + 1, dtype=np.int64), classes)
+    assert sketch.tolist() == [0, *(1 << k % 64 for k in range(200))]
+    together = sketch_classes(np.array([0, 3], np.int64), np.array([5, 69, 40], np.int32))
+    assert together.tolist() == [1 << 5 | 1 << 40]
+
+
+def test_answers_of_all_64_sketch_bits() -> None:
+    answers = [f"a{k:03}" for k in range(130)]
+    table = Table(reference.word_rows([["w"]] * 130, answers), [1] * 130)
+    rules = [Rule(frozenset({(WORD, "w")}), answer, 2, 1) for answer in answers]
+    assert_equals_brute_force(rules, table, [[answers[k], answers[129 - k]] for k in range(130)])
 
 
 def test_thread_count_does_not_matter() -> None:

@@ -11,12 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner.mining.evidence.measures import (
+    FURTHER_MEASURES,
+    MEASURES,
+    RULE_MEASURES,
     binomial_excess_p,
     false_discovery_q,
     wilson_interval,
     with_further_measures,
     with_measures,
 )
+from shortcut_miner.schemas import MeasuredRules, Rules
 
 COUNTS = ("transaction_count", "antecedent_count", "answer_count", "rule_count")
 
@@ -57,6 +61,45 @@ def test_products_beyond_2_53_still_tell_equal_from_nearly_equal() -> None:
     assert measured(size, size - 1, size, size - 1)["leverage"] == 0
     assert measured(size, size - 1, size - 1, size - 2)["leverage"] < 0
     assert measured(size, size - 1, size - 1, size - 1)["leverage"] > 0
+
+
+def test_measures_are_columns_of_the_tables() -> None:
+    assert {*RULE_MEASURES} <= Rules.create_empty().schema.keys()
+    known = MeasuredRules.create_empty().schema.keys()
+    assert {*FURTHER_MEASURES} | {f"val_{name}" for name in FURTHER_MEASURES} <= known
+    table = pl.DataFrame([(10, 4, 5, 3)], schema=COUNTS, orient="row")
+    every = table.pipe(with_measures).pipe(with_further_measures)
+    assert every.columns == [*COUNTS, *RULE_MEASURES, *FURTHER_MEASURES]
+    assert every.select(*RULE_MEASURES, *FURTHER_MEASURES).equals(
+        table.select(**{name: MEASURES[name] for name in (*RULE_MEASURES, *FURTHER_MEASURES)})
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(four_counts(most=1000))
+def test_measures_of_the_export(counts: tuple[int, int, int, int]) -> None:
+    total, rows, answers, right = counts
+    table = pl.DataFrame([counts], schema=dict.fromkeys(COUNTS, pl.UInt64), orient="row")
+    got = table.select(**MEASURES).row(0, named=True)
+    excess = Fraction(right * total - rows * answers)
+    largest = max(right * (total - rows), rows * (answers - right))
+    expected = {
+        "answer_support": Fraction(answers, total),
+        "jaccard": Fraction(right, rows + answers - right),
+        "kulczynski": (Fraction(right, rows) + Fraction(right, answers)) / 2,
+        "conviction": math.inf
+        if right == rows
+        else Fraction((total - answers) * rows, total * (rows - right)),
+        "zhangs_metric": excess / largest if largest else 0,
+        "mlxtend_leverage": excess / total**2,
+        "mlxtend_certainty": excess / (rows * (total - answers)) if answers < total else 0,
+        "representativity": 1,
+    }
+    assert {name: got[name] for name in expected} == {
+        name: pytest.approx(float(value), rel=1e-12) for name, value in expected.items()
+    }
+    if excess >= 0:
+        assert got["mlxtend_certainty"] == pytest.approx(got["certainty"], rel=1e-12)
 
 
 def test_mlxtend_has_the_same_measures() -> None:

@@ -4,15 +4,16 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain import encode_words, found_in, same_levels
+from plain import encode_words, found_in, same_levels, skewed_rows
 from reference import WORD, Row
 from strategies import Table, encode, tables
 
-from shortcut_miner.encoding import Transactions, Vocabulary, encode_lists
+from shortcut_miner.encoding import encode_lists
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.mining import miner
+from shortcut_miner.mining.jobs_numba import mine as jobs
 from shortcut_miner.mining.kernels_numba.pairs import PAIR_LIMIT
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents
+from shortcut_miner.transactions import Transactions, Vocabulary
 
 TYPES = (np.int32, np.int32, np.int64, np.int64, np.int64)
 
@@ -35,20 +36,6 @@ def assert_equals_brute_force(table: Table, min_count: int, max_antecedent: int,
 def assert_typed(mined: Antecedents) -> None:
     for level in mined.levels:
         assert tuple(array.dtype for array in level) == TYPES
-
-
-def skewed_rows(rows: int, items: int, seed: int, answers: int = 4) -> Table:
-    """Return rows of which item k is in about 1 / (k + 1)**0.5 of all; answers depend on the items."""
-    random = np.random.default_rng(seed)
-    holds = random.random((rows, items)) < 0.9 / np.sqrt(np.arange(1, items + 1))
-    answer = (holds[:, :5].sum(axis=1) + random.integers(0, 2, rows)) % answers
-    return Table(
-        [
-            Row(frozenset((WORD, f"w{k}") for k in np.flatnonzero(held)), f"a{number}")
-            for held, number in zip(holds, answer, strict=True)
-        ],
-        [1] * rows,
-    )
 
 
 @pytest.mark.parametrize("max_antecedent", range(1, 9))
@@ -271,8 +258,8 @@ class TestOutputBuffer:
         for max_antecedent in (2, 3, 5):
             expected = mine(transactions, 3, max_antecedent)
             with monkeypatch.context() as patch:
-                patch.setattr(miner, "_FIRST_BUFFER", room)
-                patch.setattr(miner, "_CHUNKS_A_THREAD", chunks)
+                patch.setattr(jobs, "_FIRST_BUFFER", room)
+                patch.setattr(jobs, "_CHUNKS_A_THREAD", chunks)
                 small = mine(transactions, 3, max_antecedent)
             assert expected.count > 60
             assert same_levels(small, expected)
@@ -280,7 +267,7 @@ class TestOutputBuffer:
     def test_growing_keeps_to_max_rules(self, monkeypatch: pytest.MonkeyPatch) -> None:
         transactions = encode(skewed_rows(120, 16, seed=6))
         count = mine(transactions, 3).count
-        monkeypatch.setattr(miner, "_FIRST_BUFFER", 1)
+        monkeypatch.setattr(jobs, "_FIRST_BUFFER", 1)
         assert mine(transactions, 3, max_rules=count).is_complete
         assert not mine(transactions, 3, max_rules=count - 1).is_complete
 

@@ -10,11 +10,12 @@ from plain import plain_rules, rules_frame, table_rules
 from reference import OBJECT, WORD, Rule
 from strategies import Table, encode, tables
 
-from shortcut_miner.encoding import Vocabulary
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
+from shortcut_miner.mining.frames.rules import encode_rules, rules_table
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
-from shortcut_miner.mining.rules import RuleArrays, encode_rules, rule_order, rules_table
+from shortcut_miner.mining.rules import RuleArrays, rule_order
 from shortcut_miner.schemas import Rules
+from shortcut_miner.transactions import Vocabulary
 
 # "a" < "a b" < "b": prefixes, and blanks that sort before letters; answers in class order.
 LIKE = Vocabulary(

@@ -15,12 +15,12 @@ from plain import encode_words, plain_rules
 from reference import OBJECT, Antecedent, Rule
 from strategies import Table, encode, tables
 
-from shortcut_miner.encoding import Transactions
 from shortcut_miner.mining.evidence.row_sums import prior_confidence
 from shortcut_miner.mining.evidence.subsets import best_subsets
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.transactions import Transactions
 
 TYPES = ("what", "how", "is")
 
@@ -106,7 +106,7 @@ def test_rules_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     training, *_ = large_rows()
     antecedents, rules = mined(training, 3, 0.3)
     whole = best_subsets(rules, antecedents, training, threads=1)
-    monkeypatch.setattr("shortcut_miner.mining.evidence.subsets._SUBSETS_A_BLOCK", 1 << 8)
+    monkeypatch.setattr("shortcut_miner.mining.jobs_numba.subsets._SUBSETS_A_BLOCK", 1 << 8)
     assert len(rules) > 3 * (1 << 4)
     assert_equal_fields(whole, best_subsets(rules, antecedents, training, threads=3))
 

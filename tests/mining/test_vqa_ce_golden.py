@@ -12,7 +12,6 @@ from reference import OBJECT, Rule
 
 from shortcut_miner.encoding import (
     ItemKinds,
-    Transactions,
     accepted_classes,
     encode_rows,
     encode_training,
@@ -24,6 +23,7 @@ from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecede
 from shortcut_miner.mining.rules import RuleArrays, rule_order
 from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.questions.vqa import read_vqa
+from shortcut_miner.transactions import Transactions
 
 pytestmark = pytest.mark.real
 

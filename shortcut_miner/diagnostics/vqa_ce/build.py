@@ -9,6 +9,7 @@ from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import find_shortcuts
+from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.timing import OnStage, timed
 
@@ -20,6 +21,7 @@ def build(
     *,
     limit: int | None = None,
     threads: int | None = None,
+    backend: str | Backend = "auto",
     on_stage: OnStage | None = None,
 ) -> BuildReport:
     """Read the files, find the shortcuts and write the dataset folder.
@@ -34,7 +36,7 @@ def build(
         Folder to write; None computes without writing.
     limit : int, optional
         Use the first questions only, to try things out.
-    threads, on_stage
+    threads, backend, on_stage
         See :func:`find_shortcuts`.
 
     Raises
@@ -43,12 +45,13 @@ def build(
         Bad input, or an output folder that can't be written; nothing on disk is changed then.
     """
     config = config.for_files(files)
-    run = Run(files=files, backend="numba", threads=threads or thread_count(), on_stage=on_stage)
+    chosen = resolve_backend(backend)
+    run = Run(files=files, backend=chosen.name, threads=threads or thread_count(), on_stage=on_stage)
     with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, config, limit)
     found = find_shortcuts(
         inputs.train, inputs.val, inputs.labels, config,
-        threads=run.threads, costs=run.costs, on_stage=on_stage,
+        threads=run.threads, backend=chosen, costs=run.costs, on_stage=on_stage,
     )  # fmt: skip
     facts = inputs.facts
     if not found.is_complete:

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.diagnostics.vqa_ce.config import Vote
-from shortcut_miner.encoding import Transactions
+from shortcut_miner.mining.backends import Backend
 from shortcut_miner.mining.matcher import MatchTotals, match_pairs, match_totals
 from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.transactions import Transactions
 
 Ints = npt.NDArray[np.int64]
 
@@ -28,7 +29,7 @@ def kept_rules(training: MatchTotals) -> Ints:
 
 
 def predict(
-    rules: RuleArrays, kept: Ints, rows: Transactions, vote: Vote
+    rules: RuleArrays, kept: Ints, rows: Transactions, vote: Vote, backend: str | Backend = "auto"
 ) -> tuple[npt.NDArray[np.int32], Ints]:
     """Return each row's answer (class number) and the rule behind it (-1: no kept rule fires).
 
@@ -43,9 +44,14 @@ def predict(
     vote : {"best", "weighted"}
         ``weighted`` breaks ties by the larger answer_count, then lexicographically; the rule reported is
         the first that fires with the winning answer.
+    backend : str or Backend
+        See :func:`shortcut_miner.mining.backends.resolve_backend`.
     """
     classifier = rules.take(kept)
-    first = match_totals(classifier, rows).row_best if vote == "best" else _weighted(classifier, rows)
+    if vote == "best":
+        first = match_totals(classifier, rows, backend=backend).row_best
+    else:
+        first = _weighted(classifier, rows, backend)
     default = _most_common_answer(rows)
     if not len(kept):
         return np.full(len(rows), default, np.int32), np.full(len(rows), -1, np.int64)
@@ -59,12 +65,12 @@ def _most_common_answer(rows: Transactions) -> int:
     return int(np.flatnonzero(counts == counts.max())[0]) if len(counts) else -1
 
 
-def _weighted(classifier: RuleArrays, rows: Transactions) -> Ints:
+def _weighted(classifier: RuleArrays, rows: Transactions, backend: str | Backend) -> Ints:
     """Return the first rule with each row's winning answer, -1 where no rule fires."""
     first = np.full(len(rows), -1, np.int64)
     confidence = classifier.rule_count / classifier.antecedent_count
     counts = rows.vocabulary.answer_counts
-    for start, offsets, pairs in match_pairs(classifier, rows):
+    for start, offsets, pairs in match_pairs(classifier, rows, backend=backend):
         row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
         answer = classifier.answers[pairs].astype(np.int64)
         order = np.lexsort((pairs, answer, row))

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shortcut_miner.diagnostics.vqa_ce.folder import encode_folder, read_folder
+from shortcut_miner.diagnostics.vqa_ce.encoded import encode_folder
+from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder
 from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.mining.matcher import match_pairs
 

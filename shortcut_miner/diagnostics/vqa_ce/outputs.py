@@ -1,4 +1,4 @@
-"""What a VQA-CE folder holds: its tables, the release's JSON files, and its figures."""
+"""What a VQA-CE folder holds: tables, the release's JSON files, figures; and reading it back."""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
@@ -12,13 +12,13 @@ import polars as pl
 import pyarrow as pa
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.folders import release_ids, write_manifest, write_tables
+from shortcut_miner.datasets.folders import open_folder, release_ids, write_manifest, write_tables
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
 from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeInputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts
 from shortcut_miner.encoding import with_item_lists
+from shortcut_miner.mining.frames.rules import rules_table
 from shortcut_miner.mining.matcher import match_pairs
-from shortcut_miner.mining.rules import rules_table
 from shortcut_miner.schemas import SUBSETS, VERDICTS, MeasuredRules, Rules, Split, validated
 from shortcut_miner.storage import Provenance, parquet_stream
 
@@ -40,7 +40,7 @@ def describe(
         "train_images": inputs.train["image_id"].n_unique(),
         "val_questions": len(inputs.val),
         "val_images": inputs.val["image_id"].n_unique(),
-        "answers": len(found.training.vocabulary.answers),
+        "answers": found.training.vocabulary.class_count,
         "distinct_items": found.training.vocabulary.item_count,
         "frequent_items": _frequent_items(found),
         "min_count": found.min_count,
@@ -77,7 +77,7 @@ def describe(
 
 def _modalities(found: Shortcuts) -> np.ndarray[Any, np.dtype[np.str_]]:
     """Return each rule's modality."""
-    first_object = len(found.training.vocabulary.words)
+    first_object = found.training.vocabulary.word_count
     has_word = ((found.rules.items >= 0) & (found.rules.items < first_object)).any(axis=1)
     has_object = (found.rules.items >= first_object).any(axis=1)
     return np.where(has_word & has_object, "multimodal", np.where(has_object, "objects", "words"))
@@ -290,3 +290,51 @@ class BuildReport(reports.BuildReport):
     def matches(self) -> pl.DataFrame:
         """question_id, rule_id for every rule that fires; with ``keep_matches``."""
         return self._table("matches")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class VqaCeFolder:
+    """What ``vqa-ce build`` wrote.
+
+    Attributes
+    ----------
+    path : Path
+        The folder.
+    questions : pl.DataFrame
+        The evaluated questions: schemas.Questions, with words and objects (the items of each row).
+    rules : pl.DataFrame
+        schemas.Rules in rule order, with validation counts and ``in_classifier``.
+    split : pl.DataFrame
+        schemas.Split; rows as in `questions`.
+    manifest : dict
+        Provenance, counts and figures.
+    """
+
+    path: Path
+    questions: pl.DataFrame
+    rules: pl.DataFrame
+    split: pl.DataFrame
+    manifest: dict[str, Any]
+
+    @property
+    def default_answer(self) -> str:
+        """The most common training answer, which the rule classifier gives when no rule fires."""
+        return str(self.manifest["figures"]["default_answer"])
+
+
+def read_folder(path: Path) -> VqaCeFolder:
+    """Return the tables of a VQA-CE folder.
+
+    Raises
+    ------
+    SourceError
+        Not such a folder, a missing or damaged file, or files of two different builds.
+    """
+    folder = open_folder(path, COMMAND)
+    return VqaCeFolder(
+        path=path,
+        questions=folder.table("questions"),
+        rules=folder.table("rules", Rules),
+        split=folder.table("split", Split),
+        manifest=folder.manifest,
+    )

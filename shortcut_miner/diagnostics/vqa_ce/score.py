@@ -18,13 +18,8 @@ from shortcut_miner.datasets.inputs import InputFacts, notes_of
 from shortcut_miner.datasets.scores import write_report
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
-from shortcut_miner.diagnostics.vqa_ce.folder import (
-    EncodedFolder,
-    VqaCeFolder,
-    encode_folder,
-    normalised,
-    read_folder,
-)
+from shortcut_miner.diagnostics.vqa_ce.encoded import EncodedFolder, encode_folder, normalised
+from shortcut_miner.diagnostics.vqa_ce.outputs import VqaCeFolder, read_folder
 from shortcut_miner.encoding import accepted_classes, numbers_of
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining.evidence.measures import binomial_excess_p, false_discovery_q
@@ -187,7 +182,7 @@ def exploited_shortcuts(
         given = given if config.scorer == "exact" else normalised(given)
         classes = numbers_of(given, encoded.vocabulary.answers)
         agreed = _agreement(index, encoded, classes, accepted)
-        rate = np.bincount(classes[classes >= 0], minlength=len(encoded.vocabulary.answers)) / max(
+        rate = np.bincount(classes[classes >= 0], minlength=encoded.vocabulary.class_count) / max(
             len(classes), 1
         )
         parts.append(

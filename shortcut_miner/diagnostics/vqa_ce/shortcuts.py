@@ -14,7 +14,6 @@ import polars as pl
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
 from shortcut_miner.encoding import (
-    Transactions,
     accepted_classes,
     encode_rows,
     encode_training,
@@ -22,13 +21,15 @@ from shortcut_miner.encoding import (
     numbers_of,
 )
 from shortcut_miner.errors import SourceError
+from shortcut_miner.mining.antecedents import MiningConfig
+from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.evidence.family import SearchedFamily
 from shortcut_miner.mining.evidence.verdicts import Counts, VerdictConfig, is_held_out, rule_measures
-from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.matcher import Accepted, MatchTotals, RuleIndex, index_for, match_totals
-from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
-from shortcut_miner.mining.rules import RuleArrays, rule_order
+from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.mining.search import search_rules
 from shortcut_miner.timing import OnStage, StageCost, timed
+from shortcut_miner.transactions import Transactions
 
 DEFAULT_MIN_COUNT = 8
 
@@ -68,6 +69,8 @@ class Shortcuts:
         One row a rule, see :func:`shortcut_miner.mining.evidence.verdicts.rule_measures`; None if not wanted.
     family : SearchedFamily or None
         What the q values among `measures` correct for.
+    backend : str
+        Name of the backend that searched and matched.
     """
 
     training: Transactions
@@ -87,6 +90,7 @@ class Shortcuts:
     is_complete: bool
     measures: pl.DataFrame | None
     family: SearchedFamily | None
+    backend: str
 
 
 def least_count(config: VqaCeConfig, rows: int) -> int:
@@ -115,6 +119,7 @@ def find_shortcuts(
     *,
     measure: bool = True,
     threads: int | None = None,
+    backend: str | Backend = "auto",
     costs: list[StageCost] | None = None,
     on_stage: OnStage | None = None,
 ) -> Shortcuts:
@@ -132,6 +137,8 @@ def find_shortcuts(
         Whether to compute the rules' further measures and verdicts.
     threads : int, optional
         Default: all processors, or ``NUMBA_NUM_THREADS``.
+    backend : str or Backend
+        See :func:`shortcut_miner.mining.backends.resolve_backend`.
     costs : list of StageCost, optional
         Filled with each stage's cost.
     on_stage : callable, optional
@@ -149,58 +156,68 @@ def find_shortcuts(
         validation = _encode_others(val, labels, training, config)
         holdout = None if held_out is None else _encode_others(held_out, labels, training, config)
         accepted = Accepted(*accepted_classes(val, training.vocabulary))
-    with timed(costs, "mine", on_stage):
-        min_count = least_count(config, len(training))
-        mining = MiningConfig(
-            min_count=min_count, max_antecedent=config.max_antecedent, max_rules=config.max_rules
-        )
-        antecedents = mine_antecedents(training, mining, threads)
-    with timed(costs, "filter", on_stage):
-        empty_rule = bool(config.empty_rule)
-        dropped = dropped_by_subset(antecedents, config.superset_filter or "none", empty_rule, threads)
-        confident, is_dropped = select_rules(antecedents, dropped, config.min_confidence, empty_rule)
-        rules = _in_order(confident.take(~is_dropped), training)
-        dropped_rules = _in_order(confident.take(is_dropped & config.keep_dropped), training)
+    chosen = resolve_backend(backend)
+    mining = MiningConfig(
+        min_count=least_count(config, len(training)),
+        max_antecedent=config.max_antecedent,
+        max_rules=config.max_rules,
+    )
+    found = search_rules(
+        training,
+        mining,
+        min_confidence=config.min_confidence,
+        superset_filter=config.superset_filter or "none",
+        empty_rule=bool(config.empty_rule),
+        keep_dropped=config.keep_dropped,
+        allow_incomplete=True,
+        threads=threads,
+        backend=chosen,
+        costs=costs,
+        on_stage=on_stage,
+    )
+    rules = found.rules
     with timed(costs, "match", on_stage):
         index = index_for(rules, training)
-        val_totals = match_totals(index, validation, accepted, threads)
-        train_totals = match_totals(index, training, None, threads)
+        val_totals = match_totals(index, validation, accepted, threads, chosen)
+        train_totals = match_totals(index, training, None, threads, chosen)
     with timed(costs, "classify", on_stage):
         kept = classifier.kept_rules(train_totals)
-        predicted, predicted_by = classifier.predict(rules, kept, validation, config.vote or "best")
+        predicted, predicted_by = classifier.predict(rules, kept, validation, config.vote or "best", chosen)
     measures, family = None, None
     if measure:
         with timed(costs, "measure", on_stage):
             measures, family = rule_measures(
                 rules,
-                antecedents,
+                found.antecedents,
                 training,
                 mining,
                 groups=types,
                 validation=Counts.matched(rules, validation, val_totals),
-                holdout=None if holdout is None else _counts(rules, index, holdout, threads),
+                holdout=None if holdout is None else _counts(rules, index, holdout, threads, chosen),
                 thresholds=_thresholds(config),
                 index=index,
                 threads=threads,
+                backend=chosen,
             )
     return Shortcuts(
         training=training,
         validation=validation,
         holdout=holdout,
         rules=rules,
-        dropped_rules=dropped_rules,
+        dropped_rules=found.dropped_rules,
         train_totals=train_totals,
         val_totals=val_totals,
         subset=subsets(val_totals),
         kept=kept,
         predicted=predicted,
         predicted_by=predicted_by,
-        min_count=min_count,
-        antecedent_count=antecedents.count,
-        confident_count=len(confident),
-        is_complete=antecedents.is_complete,
+        min_count=mining.min_count,
+        antecedent_count=found.antecedents.count,
+        confident_count=found.confident_count,
+        is_complete=found.antecedents.is_complete,
         measures=measures,
         family=family,
+        backend=chosen.name,
     )
 
 
@@ -254,15 +271,13 @@ def _encode_others(
     )
 
 
-def _counts(rules: RuleArrays, index: RuleIndex, rows: Transactions, threads: int | None) -> Counts:
-    return Counts.matched(rules, rows, match_totals(index, rows, None, threads))
+def _counts(
+    rules: RuleArrays, index: RuleIndex, rows: Transactions, threads: int | None, backend: Backend
+) -> Counts:
+    return Counts.matched(rules, rows, match_totals(index, rows, None, threads, backend))
 
 
 def _thresholds(config: VqaCeConfig) -> VerdictConfig:
     return VerdictConfig(
         max_q=config.max_q, max_improvement_p=config.max_improvement_p, min_val_count=config.min_val_count
     )
-
-
-def _in_order(rules: RuleArrays, training: Transactions) -> RuleArrays:
-    return rules.take(rule_order(rules, training.vocabulary))

@@ -20,6 +20,7 @@ from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts, find_shortcuts, subsets
 from shortcut_miner.encoding import accepted_classes
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.filters import is_confident
 from shortcut_miner.mining.matcher import Accepted, index_for, match_totals
 from shortcut_miner.mining.threads import thread_count
@@ -54,13 +55,14 @@ def sweep(
     scorer: str = "vqa-official",
     limit: int | None = None,
     threads: int | None = None,
+    backend: str | Backend = "auto",
     on_stage: OnStage | None = None,
 ) -> SweepReport:
     """Return one row per pair of thresholds.
 
     Parameters
     ----------
-    files, config, out, limit, threads, on_stage
+    files, config, out, limit, threads, backend, on_stage
         As for a build; the config's own min_count and min_confidence play no part.
     min_counts, min_confidences : sequence
         Thresholds to combine.
@@ -73,16 +75,17 @@ def sweep(
         As a build; thresholds without meaning, or a search that ``max_rules`` cuts.
     """
     _check_thresholds(min_counts, min_confidences)
+    chosen = resolve_backend(backend)
     config = config.for_files(files)
     lowest = dataclasses.replace(
         config, min_count=min(min_counts), min_support=None, min_confidence=min(min_confidences)
     )
-    run = Run(files=files, backend="numba", threads=threads or thread_count(), on_stage=on_stage)
+    run = Run(files=files, backend=chosen.name, threads=threads or thread_count(), on_stage=on_stage)
     with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, lowest, limit)
     found = find_shortcuts(
         inputs.train, inputs.val, inputs.labels, lowest,
-        measure=False, threads=run.threads, costs=run.costs, on_stage=on_stage,
+        measure=False, threads=run.threads, backend=chosen, costs=run.costs, on_stage=on_stage,
     )  # fmt: skip
     if not found.is_complete:
         raise ConfigError(
@@ -92,15 +95,15 @@ def sweep(
     accepted = Accepted(*accepted_classes(inputs.val, found.training.vocabulary))
     with timed(run.costs, "compare", on_stage):
         rows = [
-            _row(inputs.val, accepted, found, config, count, confidence, scorer, threads)
+            _row(inputs.val, accepted, found, config, count, confidence, scorer, threads, chosen)
             for count in sorted(set(min_counts))
             for confidence in sorted(set(min_confidences))
         ]
     table = pl.DataFrame(rows)
-    chosen = {"min_counts": [*min_counts], "min_confidences": [*min_confidences], "scorer": scorer}
+    compared = {"min_counts": [*min_counts], "min_confidences": [*min_confidences], "scorer": scorer}
     provenance = Provenance(
         command=COMMAND,
-        config=dataclasses.asdict(config) | chosen | {"limit": limit},
+        config=dataclasses.asdict(config) | compared | {"limit": limit},
         inputs=inputs.facts.records,
         counts={"thresholds": len(table)},
         dropped=inputs.facts.dropped,
@@ -132,15 +135,16 @@ def _row(
     min_confidence: float,
     scorer: str,
     threads: int | None,
+    backend: Backend,
 ) -> dict[str, float | int]:
     chosen = (found.rules.rule_count >= min_count) & is_confident(
         found.rules.rule_count, found.rules.antecedent_count, min_confidence
     )
     rules = found.rules.take(np.flatnonzero(chosen))
     index = index_for(rules, found.training)
-    kept = classifier.kept_rules(match_totals(index, found.training, None, threads))
-    predicted, _ = classifier.predict(rules, kept, found.validation, config.vote or "best")
-    subset = subsets(match_totals(index, found.validation, accepted, threads))
+    kept = classifier.kept_rules(match_totals(index, found.training, None, threads, backend))
+    predicted, _ = classifier.predict(rules, kept, found.validation, config.vote or "best", backend)
+    subset = subsets(match_totals(index, found.validation, accepted, threads, backend))
     answers = found.training.vocabulary.answers.gather(pl.Series(predicted.astype(np.uint32)))
     predictions = pl.DataFrame({"question_id": val["question_id"], "answer": answers})
     scored = score_questions(val, predictions, scorer=scorer)

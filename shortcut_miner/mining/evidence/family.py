@@ -15,14 +15,12 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-import numpy.typing as npt
 
-from shortcut_miner.encoding import Transactions
+from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.kernels_numba import family as kernels
 from shortcut_miner.mining.kernels_numba import rows as row_kernels
-from shortcut_miner.mining.threads import thread_count
-
-Ints = npt.NDArray[np.int64]
+from shortcut_miner.mining.threads import shares, thread_count
+from shortcut_miner.transactions import Transactions
 
 _CHUNKS = 64
 # A search that could meet more itemsets than this, rows counted one by one, is replaced by a bound: at a few
@@ -99,7 +97,7 @@ def _subsets_in_rows(lengths: Ints, weights: Ints, size: int) -> int:
 
 def _count_longer(
     offsets: Ints,
-    items: npt.NDArray[np.int32],
+    items: Numbers,
     weights: Ints,
     item_count: int,
     limits: tuple[int, int],
@@ -112,20 +110,16 @@ def _count_longer(
     holders, work = row_kernels.item_work(offsets, items, item_count)
     rows = kernels.Rows(items, offsets[:-1], offsets[1:], weights)
     occurrences = kernels.Occurrences(occurrence_rows, after)
-    cost = np.cumsum(work + 1)
-    cuts = np.searchsorted(cost, cost[-1] * np.arange(1, _CHUNKS) / _CHUNKS, side="right")
-    edges = np.unique([0, *cuts, item_count])
     local = threading.local()
 
-    def count(chunk: int) -> int:
+    def count(chunk: tuple[int, int]) -> int:
         if not hasattr(local, "space"):
             local.space = _space(item_count, int(holders.max()), int(work.max()), limits[1])
-        first, stop = edges[chunk], edges[chunk + 1]
-        found = kernels.count_itemsets(first, stop, starts, occurrences, rows, limits, local.space)
+        found = kernels.count_itemsets(*chunk, starts, occurrences, rows, limits, local.space)
         return int(found.sum())
 
     with ThreadPoolExecutor(threads or thread_count()) as pool:
-        return sum(pool.map(count, range(len(edges) - 1)))
+        return sum(pool.map(count, shares(work, _CHUNKS)))
 
 
 def _space(item_count: int, most_rows: int, most_items: int, max_length: int) -> kernels.Space:

@@ -1,65 +1,23 @@
-"""Measures of rules: ratios of the four counts, computed once, as Polars expressions.
+"""Measures of rules: every ratio of the four counts that this package knows, defined once.
 
-Names follow mlxtend and arules: ``antecedent_support``, ``support``, ``confidence``, ``lift``, ``leverage``,
-``certainty``. A ratio whose rows don't exist is null.
+:data:`MEASURES` holds them as Polars expressions over the columns transaction_count, antecedent_count,
+answer_count and rule_count; names follow mlxtend and arules. The Rules table takes ``RULE_MEASURES``; a
+build's measured rules take ``FURTHER_MEASURES`` too, on training and on held-out rows, null where a ratio's
+rows don't exist; the mlxtend export takes what mlxtend has.
+
+A new measure as a column takes two files:
+
+1. here, its expression in ``_measures`` and its name in ``FURTHER_MEASURES``;
+2. in ``schemas.py``, its column in ``MeasuredRules``, once for training rows (``jaccard``) and once for
+   validation rows (``val_jaccard``, nullable: a rule may fire on none).
 """
+
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-
-def _ratio(top: str, bottom: str) -> pl.Expr:
-    return pl.col(top) / pl.col(bottom)
-
-
-def with_measures(rules: pl.DataFrame) -> pl.DataFrame:
-    """Return `rules` with antecedent_support, support, confidence and lift after its counts.
-
-    >>> counts = {"transaction_count": [10], "antecedent_count": [4], "answer_count": [5], "rule_count": [3]}
-    >>> with_measures(pl.DataFrame(counts)).select("support", "confidence", "lift").row(0)
-    (0.3, 0.75, 1.5)
-    """
-    expected = pl.col("antecedent_count").cast(pl.Float64) * pl.col("answer_count")
-    return rules.with_columns(
-        antecedent_support=_ratio("antecedent_count", "transaction_count"),
-        support=_ratio("rule_count", "transaction_count"),
-        confidence=_ratio("rule_count", "antecedent_count"),
-        lift=pl.col("rule_count").cast(pl.Float64) * pl.col("transaction_count") / expected,
-    )
-
-
-def with_further_measures(table: pl.DataFrame) -> pl.DataFrame:
-    """Return `table` with confidence_low, confidence_high, leverage and certainty after its four counts.
-
-    ``leverage`` is support minus what independence gives, antecedent_support x answer share
-    (Piatetsky-Shapiro, 1991). ``certainty`` is the certainty factor of Shortliffe and Buchanan (1975) as
-    arules has it: how far the confidence goes from the answer's share towards 1, or towards 0 if it is
-    below; in [-1, 1], 0 for independence. mlxtend's ``certainty`` is the same for confidences above the
-    answer's share. See :func:`wilson_interval` for the other two.
-
-    >>> counts = {"transaction_count": [10], "antecedent_count": [4], "answer_count": [5], "rule_count": [3]}
-    >>> with_further_measures(pl.DataFrame(counts)).select("leverage", "certainty").row(0)
-    (0.1, 0.5)
-    """
-    total, rows, answers, right = (pl.col(name).cast(pl.Int64) for name in _COUNTS)
-    # Products of two counts fit 64 bits, and above 2^53 only integers tell equal from nearly equal.
-    excess = right * total - rows * answers
-    low, high = wilson_interval(right, rows)
-    return table.with_columns(
-        confidence_low=low,
-        confidence_high=high,
-        leverage=pl.when(total > 0).then(excess / total / total),
-        certainty=pl.when((excess > 0) & (rows > 0))
-        .then(excess / rows / (total - answers))
-        .when((excess < 0) & (rows > 0))
-        .then(excess / rows / answers)
-        .when(rows > 0)
-        .then(0.0),
-    )
-
-
-_COUNTS = ("transaction_count", "antecedent_count", "answer_count", "rule_count")
 # The normal quantile of a two-sided 95% interval.
 _Z = 1.959963984540054
 
@@ -79,6 +37,92 @@ def wilson_interval(successes: pl.Expr, trials: pl.Expr) -> tuple[pl.Expr, pl.Ex
     low = pl.when(successes == 0).then(0.0).otherwise((centre - spread) / scale)
     high = pl.when(successes == trials).then(1.0).otherwise((centre + spread) / scale)
     return pl.when(trials > 0).then(low), pl.when(trials > 0).then(high)
+
+
+def _measures() -> dict[str, pl.Expr]:
+    """Return the measures by name.
+
+    leverage
+        Support minus what independence gives, antecedent_support x answer share (Piatetsky-Shapiro, 1991).
+    certainty
+        The certainty factor of Shortliffe and Buchanan (1975) as arules has it: how far the confidence goes
+        from the answer's share towards 1, or towards 0 if it is below; in [-1, 1], 0 for independence.
+    mlxtend_certainty
+        What mlxtend calls certainty: the same for confidences above the answer's share; one below it is
+        divided by the way to 1 as well, so that there is no lower bound.
+    mlxtend_leverage
+        Leverage from products of floats: its last bits may differ, and nearly equal products above 2^53 too.
+    confidence_low, confidence_high
+        See :func:`wilson_interval`.
+    conviction
+        Brin et al. (1997): infinite for a confidence of 1.
+    zhangs_metric
+        Zhang (2000).
+    jaccard, kulczynski
+        Tan, Kumar and Srivastava (2004).
+    representativity
+        Share of the rows in which all items are known: 1, as nothing is missing here.
+    """
+    names = ("transaction_count", "antecedent_count", "answer_count", "rule_count")
+    total, rows, answers, right = (pl.col(name).cast(pl.Float64) for name in names)
+    surplus = right * total - rows * answers
+    most = pl.max_horizontal(right * (total - rows), rows * (answers - right))
+    # Products of two counts fit 64 bits, and above 2^53 only integers tell equal from nearly equal.
+    n, n_rows, n_answers, n_right = (pl.col(name).cast(pl.Int64) for name in names)
+    excess = n_right * n - n_rows * n_answers
+    low, high = wilson_interval(n_right, n_rows)
+    return {
+        "antecedent_support": rows / total,
+        "answer_support": answers / total,
+        "support": right / total,
+        "confidence": right / rows,
+        "lift": right * total / (rows * answers),
+        "confidence_low": low,
+        "confidence_high": high,
+        "leverage": pl.when(n > 0).then(excess / n / n),
+        "certainty": pl.when((excess > 0) & (n_rows > 0))
+        .then(excess / n_rows / (n - n_answers))
+        .when((excess < 0) & (n_rows > 0))
+        .then(excess / n_rows / n_answers)
+        .when(n_rows > 0)
+        .then(0.0),
+        "mlxtend_leverage": surplus / (total * total),
+        "mlxtend_certainty": pl.when(answers == total)
+        .then(0.0)
+        .otherwise(surplus / (rows * (total - answers))),
+        "conviction": pl.when(right == rows)
+        .then(float("inf"))
+        .otherwise((total - answers) * rows / (total * (rows - right))),
+        "zhangs_metric": pl.when(most == 0).then(0.0).otherwise(surplus / most),
+        "jaccard": right / (rows + answers - right),
+        "kulczynski": (right / rows + right / answers) / 2,
+        "representativity": pl.lit(1.0),
+    }
+
+
+MEASURES = MappingProxyType(_measures())
+RULE_MEASURES = ("antecedent_support", "support", "confidence", "lift")
+FURTHER_MEASURES = ("confidence_low", "confidence_high", "leverage", "certainty")
+
+
+def with_measures(rules: pl.DataFrame) -> pl.DataFrame:
+    """Return `rules` with antecedent_support, support, confidence and lift after its counts.
+
+    >>> counts = {"transaction_count": [10], "antecedent_count": [4], "answer_count": [5], "rule_count": [3]}
+    >>> with_measures(pl.DataFrame(counts)).select("support", "confidence", "lift").row(0)
+    (0.3, 0.75, 1.5)
+    """
+    return rules.with_columns(**{name: MEASURES[name] for name in RULE_MEASURES})
+
+
+def with_further_measures(table: pl.DataFrame) -> pl.DataFrame:
+    """Return `table` with confidence_low, confidence_high, leverage and certainty after its four counts.
+
+    >>> counts = {"transaction_count": [10], "antecedent_count": [4], "answer_count": [5], "rule_count": [3]}
+    >>> with_further_measures(pl.DataFrame(counts)).select("leverage", "certainty").row(0)
+    (0.1, 0.5)
+    """
+    return table.with_columns(**{name: MEASURES[name] for name in FURTHER_MEASURES})
 
 
 def binomial_excess_p(

@@ -1,20 +1,15 @@
 """Sums over the rows where rules fire, and the confidence that a grouping of the rows would give them."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import numpy.typing as npt
 
-from shortcut_miner.encoding import Transactions
-from shortcut_miner.mining.kernels_numba import row_sums as kernels
-from shortcut_miner.mining.kernels_numba import rows as row_kernels
-from shortcut_miner.mining.matcher import RuleIndex, index_rules
+from shortcut_miner.mining.arrays import Ints, Numbers
+from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.rules import RuleArrays
-from shortcut_miner.mining.threads import thread_count
+from shortcut_miner.mining.trie import RuleIndex, index_for
+from shortcut_miner.transactions import Transactions
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int32]
 
 
 def sum_where_fired(
@@ -24,6 +19,7 @@ def sum_where_fired(
     line: Numbers,
     column: Numbers,
     threads: int | None = None,
+    backend: str | Backend = "auto",
 ) -> Ints:
     """Return, per rule, the sum of ``weight * table[line[rule], column[row]]`` over the rows where it fires.
 
@@ -41,38 +37,15 @@ def sum_where_fired(
         Column of each row.
     threads : int, optional
         Default: see :func:`shortcut_miner.mining.threads.thread_count`.
+    backend : str or Backend
+        See :func:`shortcut_miner.mining.backends.resolve_backend`.
 
     Returns
     -------
     int64[rules]
     """
-    trie = index.trie
-    same_order = np.arange(len(rows), dtype=np.int64)
-    offsets, items = row_kernels.project_rows(rows.offsets, rows.items, same_order, index.numbers)
-    starts, occurrence_rows, after = row_kernels.deliver(offsets, items, index.item_count)
-    _, work = row_kernels.item_work(offsets, items, index.item_count)
-    summands = kernels.Summands(line[trie.rules], column, table, rows.weights)
-    sums = np.zeros(len(index), np.int64)
-    for place in range(trie.rule_starts[1]):  # without items: these fire on every row
-        sums[place] = rows.weights @ table[summands.line[place]][column]
-    first, stop = int(trie.child_starts[0]), int(trie.child_starts[1])
-    threads = threads or thread_count()
-    cost = np.cumsum(work[trie.items[first:stop]] + 1)
-    shares = 8 * threads if len(cost) else 1
-    cuts = np.searchsorted(cost, [cost[-1] * share / shares for share in range(1, shares)])
-    edges = np.unique([first, *(first + cuts), stop])
-
-    def add(share: int) -> None:
-        nodes = edges[share], edges[share + 1]
-        kernels.add_where_fired(
-            *nodes, starts, occurrence_rows, after, offsets, items, trie, index.depth, summands, sums
-        )
-
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(add, range(len(edges) - 1)))
-    by_rule = np.empty_like(sums)
-    by_rule[trie.rules] = sums
-    return by_rule
+    job = resolve_backend(backend).sum_where_fired
+    return job(index, rows, table, line, column, threads)
 
 
 def prior_confidence(
@@ -82,6 +55,7 @@ def prior_confidence(
     *,
     index: RuleIndex | None = None,
     threads: int | None = None,
+    backend: str | Backend = "auto",
 ) -> Floats:
     """Return the confidence each rule would have if answers depended on a row's group alone.
 
@@ -100,13 +74,15 @@ def prior_confidence(
         The same rules, indexed already.
     threads : int, optional
         Default: see :func:`shortcut_miner.mining.threads.thread_count`.
+    backend : str or Backend
+        See :func:`shortcut_miner.mining.backends.resolve_backend`.
 
     Returns
     -------
     float64[rules]
         To 1e-9 or better; NaN where no row of a known group has the antecedent.
     """
-    classes, class_count = transactions.classes, len(transactions.vocabulary.answers)
+    classes, class_count = transactions.classes, transactions.vocabulary.class_count
     group_count = int(groups.max(initial=-1)) + 1
     is_known = (groups >= 0) & (classes >= 0)
     # Rows of no group fall into a last column of zeros; a last line of ones counts the other rows.
@@ -118,17 +94,12 @@ def prior_confidence(
     bits = 62 - transactions.transaction_count.bit_length()
     share = np.rint(counts / np.maximum(counts.sum(axis=0), 1) * 2.0**bits).astype(np.int64)
     share[-1, :-1] = 1
-    index = index or index_rules(rules, item_frequency(transactions))
-    expected = sum_where_fired(index, transactions, share, rules.answers, column, threads)
+    index = index_for(index or rules, transactions)
+    expected = sum_where_fired(index, transactions, share, rules.answers, column, threads, backend)
     rows = rules.antecedent_count
     if not is_known.all():
         last_line = np.full(len(rules), class_count, np.int32)
-        rows = sum_where_fired(index, transactions, share, last_line, column, threads)
+        rows = sum_where_fired(index, transactions, share, last_line, column, threads, backend)
     prior = np.full(len(rules), np.nan)
     np.divide(expected * 2.0**-bits, rows, out=prior, where=rows > 0)
     return prior
-
-
-def item_frequency(transactions: Transactions) -> Ints:
-    """Return int64[items]: rows that hold each item of the vocabulary."""
-    return np.bincount(transactions.items, minlength=transactions.vocabulary.item_count)

@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from shortcut_miner.mining.arrays import Ints
 from shortcut_miner.mining.kernels_numba import significance as kernels
 from shortcut_miner.mining.threads import blocks, thread_count
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 _TESTS_A_TASK = 1 << 15

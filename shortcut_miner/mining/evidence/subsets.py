@@ -6,77 +6,18 @@ Patterns", 2007: *productive* rules). Every subset of a mined antecedent is mine
 known; how often it goes with an answer that is not its best one is counted in that answer's rows only.
 """
 
-import dataclasses
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
-
-import numpy as np
-import numpy.typing as npt
-
-from shortcut_miner.encoding import Transactions
-from shortcut_miner.mining.evidence.row_sums import item_frequency, sum_where_fired
-from shortcut_miner.mining.kernels_numba import subsets as kernels
-from shortcut_miner.mining.matcher import index_rules
-from shortcut_miner.mining.miner import Antecedents
-from shortcut_miner.mining.rules import RuleArrays
-from shortcut_miner.mining.threads import blocks, thread_count
-
-Ints = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.int32]
-
-# The rules of a block have at most this many subsets in all: it bounds memory.
-_SUBSETS_A_BLOCK = 1 << 25
-_PAIRS_A_TASK = 1 << 15
-_PADDING = np.iinfo(np.int32).max
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class BestSubsets:
-    """The most confident of each rule's proper subsets, with the rule's answer.
-
-    Of equally confident ones the one with most rows counts. Zeros mean that there is none.
-
-    Attributes
-    ----------
-    antecedent_count, rule_count : int64[rules]
-        Of all proper subsets, the empty one included.
-    single_antecedent_count, single_rule_count : int64[rules]
-        Of those with words only or objects only, the empty one not included.
-    """
-
-    antecedent_count: Ints
-    rule_count: Ints
-    single_antecedent_count: Ints
-    single_rule_count: Ints
-
-
-class _Nodes(NamedTuple):
-    """All mined antecedents, numbered by length and then as mined; see kernels_numba.subsets."""
-
-    items: Numbers
-    child_starts: Ints
-    firsts: Ints
-
-
-class _Rung(NamedTuple):
-    """Distinct pairs (antecedent, answer) of one length.
-
-    ``nodes`` count from the first one of the length, ``paths`` hold the antecedents' items in the miner's
-    numbers, ``links`` their subsets among the pairs one rung below. The rules number ``rules`` are the pairs
-    at ``places``.
-    """
-
-    nodes: Ints
-    answers: Numbers
-    paths: Numbers
-    links: Ints
-    rules: Ints
-    places: Ints
+from shortcut_miner.mining.antecedents import Antecedents
+from shortcut_miner.mining.backends import Backend, resolve_backend
+from shortcut_miner.mining.rules import BestSubsets, RuleArrays
+from shortcut_miner.transactions import Transactions
 
 
 def best_subsets(
-    rules: RuleArrays, antecedents: Antecedents, transactions: Transactions, threads: int | None = None
+    rules: RuleArrays,
+    antecedents: Antecedents,
+    transactions: Transactions,
+    threads: int | None = None,
+    backend: str | Backend = "auto",
 ) -> BestSubsets | None:
     """Return the best subset of every rule; None if the search was cut short, so that subsets are missing.
 
@@ -90,163 +31,9 @@ def best_subsets(
         The rows; those without a class count nowhere, as in mining.
     threads : int, optional
         Default: see :func:`shortcut_miner.mining.threads.thread_count`.
+    backend : str or Backend
+        See :func:`shortcut_miner.mining.backends.resolve_backend`.
     """
     if not antecedents.is_complete:
         return None
-    threads = threads or thread_count()
-    best = BestSubsets(*np.zeros((4, len(rules)), np.int64))
-    with ThreadPoolExecutor(threads) as pool:
-        for first, stop in blocks(len(rules), max(1, _SUBSETS_A_BLOCK >> rules.items.shape[1])):
-            block = np.arange(first, stop)
-            rungs = _rungs(rules.take(block), antecedents, len(transactions.vocabulary.answers), pool)
-            counts = _counts(rungs, antecedents, transactions, threads)
-            is_object = antecedents.item_names >= len(transactions.vocabulary.words)
-            _raise(rungs, counts, is_object, pool, block, best)
-    return best
-
-
-def _raise(
-    rungs: Sequence[_Rung],
-    counts: Sequence[kernels.Best],
-    is_object: npt.NDArray[np.bool_],
-    pool: ThreadPoolExecutor,
-    block: Ints,
-    out: BestSubsets,
-) -> None:
-    """Carry the best subsets from rung to rung, and write those of the rules in `block`."""
-    best = single = _nothing(len(counts[0].rule_count))
-    is_single = np.zeros(len(counts[0].rule_count), np.bool_)
-    for rung, counts_below in zip(rungs, counts[:-1], strict=True):
-        below = (counts_below, best, single, is_single)
-        best, single = _nothing(len(rung.links)), _nothing(len(rung.links))
-        _in_tasks(pool, kernels.raise_best, len(rung.links), rung.links, *below, best, single)
-        objects = is_object[rung.paths].sum(axis=1)
-        is_single = (objects == 0) | (objects == rung.paths.shape[1])
-        rules = block[rung.rules]
-        out.antecedent_count[rules] = best.antecedent_count[rung.places]
-        out.rule_count[rules] = best.rule_count[rung.places]
-        out.single_antecedent_count[rules] = single.antecedent_count[rung.places]
-        out.single_rule_count[rules] = single.rule_count[rung.places]
-
-
-def _nothing(count: int) -> kernels.Best:
-    return kernels.Best(np.zeros(count, np.int64), np.zeros(count, np.int64))
-
-
-def _in_tasks(pool: ThreadPoolExecutor, kernel: Callable[..., None], count: int, *arguments: object) -> None:
-    list(pool.map(lambda task: kernel(*task, *arguments), blocks(count, _PAIRS_A_TASK)))
-
-
-def _rungs(
-    rules: RuleArrays, antecedents: Antecedents, class_count: int, pool: ThreadPoolExecutor
-) -> list[_Rung]:
-    """Return the rules and all their subsets but the empty one, as distinct pairs by length."""
-    mined = _number_nodes(antecedents)
-    # The last entry is for the padding, -1: it sorts last.
-    most = int(max(antecedents.item_names.max(initial=-1), rules.items.max(initial=-1)))
-    numbers = np.full(most + 2, _PADDING, np.int32)
-    numbers[antecedents.item_names] = np.arange(len(antecedents.item_names), dtype=np.int32)
-    paths = np.sort(numbers[rules.items], axis=1)
-    lengths = (rules.items >= 0).sum(axis=1)
-    width = rules.items.shape[1]
-    # Subsets of the rung above, with repeats.
-    nodes, answers, subset_paths = (
-        np.empty(0, np.int64),
-        np.empty(0, np.int32),
-        np.empty((0, width), np.int32),
-    )
-    rungs: list[_Rung] = []
-    for size in range(width, 0, -1):
-        own = np.flatnonzero(lengths == size)
-        own_nodes, own_paths = np.empty(len(own), np.int64), np.ascontiguousarray(paths[own, :size])
-        _in_tasks(pool, kernels.find_nodes, len(own), own_paths, mined.items, mined.child_starts, own_nodes)
-        nodes = np.concatenate((own_nodes, nodes)) - mined.firsts[size]
-        if nodes.min(initial=0) < 0:
-            raise ValueError(
-                "rules: got an antecedent that was not mined, expected rules of these antecedents."
-            )
-        answers = np.concatenate((rules.answers[own], answers))
-        subset_paths = np.concatenate((own_paths, subset_paths))
-        node_count = int(mined.firsts[size + 1] - mined.firsts[size])
-        members, number = kernels.distinct_pairs(nodes, answers, node_count, class_count)
-        if rungs:
-            rungs[-1] = rungs[-1]._replace(links=number[len(own) :].reshape(-1, size + 1))
-        nodes, answers, subset_paths = nodes[members], answers[members], subset_paths[members]
-        links = answers.astype(np.int64)[:, None]  # of one item: the empty antecedent with each answer
-        rungs.append(_Rung(nodes, answers, subset_paths, links, own, number[: len(own)]))
-        nodes, answers, subset_paths = _subsets(rungs[-1], mined, pool)
-    return rungs[::-1]
-
-
-def _number_nodes(antecedents: Antecedents) -> _Nodes:
-    levels = antecedents.levels
-    firsts = np.concatenate(([0], np.cumsum([len(level.items) for level in levels])))
-    ends = [first + level.starts[1:] for first, level in zip(firsts[1:], levels, strict=True)]
-    return _Nodes(
-        np.concatenate([level.items for level in levels]), np.concatenate((firsts[1:2], *ends)), firsts
-    )
-
-
-def _subsets(rung: _Rung, mined: _Nodes, pool: ThreadPoolExecutor) -> tuple[Ints, Numbers, Numbers]:
-    """Return (nodes, answers, paths) of every subset one item smaller, by pair and missing item."""
-    count, size = rung.paths.shape
-    nodes = np.empty((count, size), np.int64)
-    _in_tasks(pool, kernels.link_subsets, count, rung.paths, mined.items, mined.child_starts, nodes)
-    paths = np.stack([np.delete(rung.paths, missing, axis=1) for missing in range(size)], axis=1)
-    return nodes.ravel(), np.repeat(rung.answers, size), paths.reshape(count * size, size - 1)
-
-
-def _counts(
-    rungs: Sequence[_Rung], antecedents: Antecedents, transactions: Transactions, threads: int
-) -> list[kernels.Best]:
-    """Return the counts of all pairs by length, from 0 on: the empty antecedent with each answer."""
-    known = transactions.classes >= 0
-    answers = np.bincount(
-        transactions.classes[known], transactions.weights[known], len(transactions.vocabulary.answers)
-    ).astype(np.int64)
-    counts = [kernels.Best(answers, np.full(len(answers), answers.sum()))]
-    unknown = []
-    for rung, level in zip(rungs, antecedents.levels[1:], strict=False):
-        counts.append(kernels.Best(level.rule_count[rung.nodes], level.antecedent_count[rung.nodes]))
-        unknown.append(np.flatnonzero(level.best_class[rung.nodes] != rung.answers))
-    paths = [antecedents.item_names[rung.paths[which]] for rung, which in zip(rungs, unknown, strict=True)]
-    classes = [rung.answers[which] for rung, which in zip(rungs, unknown, strict=True)]
-    found = _count_together(paths, classes, transactions, threads)
-    for count, which, right in zip(counts[1:], unknown, found, strict=True):
-        count.rule_count[which] = right
-    return counts
-
-
-def _count_together(
-    paths: Sequence[Numbers], classes: Sequence[Numbers], transactions: Transactions, threads: int
-) -> list[Ints]:
-    """Return, by length, in how many rows an antecedent and an answer are together.
-
-    The answer becomes an item, rarer than all others, so that the matcher looks for an antecedent among its
-    answer's rows only.
-    """
-    item_count, class_count = transactions.vocabulary.item_count, len(transactions.vocabulary.answers)
-    ends = np.cumsum([len(part) for part in classes])
-    items = np.full((sum(len(part) for part in classes), len(paths) + 1), -1, np.int32)
-    for part, answer, stop in zip(paths, classes, ends, strict=True):
-        items[stop - len(part) : stop, 0] = item_count + answer
-        items[stop - len(part) : stop, 1 : part.shape[1] + 1] = part
-    frequency = np.append(item_frequency(transactions), np.zeros(class_count + 1, np.int64))
-    zeros = np.zeros(len(items), np.int64)
-    index = index_rules(RuleArrays(items, zeros.astype(np.int32), zeros, zeros), frequency)
-    rows = _with_class_items(transactions)
-    line, column = zeros.astype(np.int32), np.zeros(len(rows), np.int32)
-    found = sum_where_fired(index, rows, np.ones((1, 1), np.int64), line, column, threads)
-    return np.split(found, ends[:-1])
-
-
-def _with_class_items(transactions: Transactions) -> Transactions:
-    """Return the rows with their class as a last item; the number after the last class stands for none."""
-    item_count, class_count = transactions.vocabulary.item_count, len(transactions.vocabulary.answers)
-    offsets = transactions.offsets + np.arange(len(transactions) + 1)
-    is_class = np.zeros(offsets[-1], np.bool_)
-    is_class[offsets[1:] - 1] = True
-    items = np.empty(offsets[-1], np.int32)
-    items[~is_class] = transactions.items
-    items[is_class] = item_count + np.where(transactions.classes >= 0, transactions.classes, class_count)
-    return dataclasses.replace(transactions, offsets=offsets, items=items)
+    return resolve_backend(backend).best_subsets(rules, antecedents, transactions, threads)

@@ -15,18 +15,20 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shortcut_miner.encoding import Transactions
 from shortcut_miner.keyed_draws import id_keys
+from shortcut_miner.mining.antecedents import Antecedents, MiningConfig
+from shortcut_miner.mining.arrays import Ints
+from shortcut_miner.mining.backends import Backend
 from shortcut_miner.mining.evidence.family import SearchedFamily, searched_family
 from shortcut_miner.mining.evidence.measures import with_further_measures, with_measures
 from shortcut_miner.mining.evidence.row_sums import prior_confidence
 from shortcut_miner.mining.evidence.significance import family_q, fisher_log10_p, holm_p
 from shortcut_miner.mining.evidence.subsets import best_subsets
-from shortcut_miner.mining.matcher import MatchTotals, RuleIndex
-from shortcut_miner.mining.miner import Antecedents, MiningConfig
+from shortcut_miner.mining.matches import MatchTotals
 from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.mining.trie import RuleIndex
+from shortcut_miner.transactions import Transactions
 
-Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
@@ -68,7 +70,7 @@ class Counts:
     def matched(cls, rules: RuleArrays, rows: Transactions, totals: MatchTotals) -> Self:
         """Return the counts of `rules` on other rows, from what matching them found."""
         classes = rows.classes[rows.classes >= 0]
-        answers = np.bincount(classes, minlength=len(rows.vocabulary.answers))[rules.answers]
+        answers = np.bincount(classes, minlength=rows.vocabulary.class_count)[rules.answers]
         return cls(np.full(len(rules), len(rows)), totals.rule_fired, answers, totals.rule_right)
 
     @classmethod
@@ -91,6 +93,7 @@ def rule_measures(
     thresholds: VerdictConfig | None = None,
     index: RuleIndex | None = None,
     threads: int | None = None,
+    backend: str | Backend = "auto",
 ) -> tuple[pl.DataFrame, SearchedFamily]:
     """Return the further measures of rules, one row a rule, and the family that was searched for them.
 
@@ -114,6 +117,8 @@ def rule_measures(
         The rules, indexed already.
     threads : int, optional
         Default: see :func:`shortcut_miner.mining.threads.thread_count`.
+    backend : str or Backend
+        See :func:`shortcut_miner.mining.backends.resolve_backend`.
 
     Returns
     -------
@@ -134,11 +139,11 @@ def rule_measures(
     """
     family = searched_family(training, mining.min_count, mining.max_antecedent, threads)
     log10_p = _fisher(Counts.mined(rules, training), threads)
-    prior = prior_confidence(rules, training, groups, index=index, threads=threads)
+    prior = prior_confidence(rules, training, groups, index=index, threads=threads, backend=backend)
     table = _with_tests(Counts.mined(rules, training), log10_p).with_columns(
         q_value_bh=pl.Series(family_q(log10_p, family.size, "bh")),
         q_value_by=pl.Series(family_q(log10_p, family.size, "by")),
-        **_against_subsets(rules, antecedents, training, threads),
+        **_against_subsets(rules, antecedents, training, threads, backend),
         prior=pl.Series(prior).fill_nan(None),
     )
     for prefix, counts in (("val_", validation), ("holdout_", holdout)):
@@ -176,19 +181,23 @@ def _with_tests(counts: Counts, log10_p: Floats) -> pl.DataFrame:
 
 
 def _against_subsets(
-    rules: RuleArrays, antecedents: Antecedents, training: Transactions, threads: int | None
+    rules: RuleArrays,
+    antecedents: Antecedents,
+    training: Transactions,
+    threads: int | None,
+    backend: str | Backend,
 ) -> dict[str, pl.Series]:
     """Return improvement, improvement_log10_p and modality_gain."""
     names = ("improvement", "improvement_log10_p", "modality_gain")
-    best = best_subsets(rules, antecedents, training, threads)
+    best = best_subsets(rules, antecedents, training, threads, backend)
     if best is None:
         return {name: pl.Series(np.full(len(rules), np.nan)).fill_nan(None) for name in names}
     confidence = rules.rule_count / np.maximum(rules.antecedent_count, 1)
     log10_p = fisher_log10_p(
         rules.rule_count, rules.antecedent_count, best.rule_count, best.antecedent_count, threads
     )
-    is_word = (rules.items >= 0) & (rules.items < len(training.vocabulary.words))
-    is_object = rules.items >= len(training.vocabulary.words)
+    is_word = (rules.items >= 0) & (rules.items < training.vocabulary.word_count)
+    is_object = rules.items >= training.vocabulary.word_count
     is_mixed = is_word.any(axis=1) & is_object.any(axis=1)
     has_subset = best.antecedent_count > 0
     with np.errstate(invalid="ignore"):

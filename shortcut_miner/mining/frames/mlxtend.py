@@ -10,10 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shortcut_miner.encoding import Vocabulary
+from shortcut_miner.encoding import build_vocabulary
 from shortcut_miner.errors import BackendError, ConfigError, SchemaError, examples, problem_list
+from shortcut_miner.mining.evidence.measures import MEASURES
 from shortcut_miner.mining.frames.onehot import from_onehot
-from shortcut_miner.mining.rules import encode_rules, rule_order, rules_table
+from shortcut_miner.mining.frames.rules import encode_rules, rules_table
+from shortcut_miner.mining.rules import rule_order
 from shortcut_miner.schemas import Rules, validated
 
 if TYPE_CHECKING:
@@ -23,6 +25,21 @@ __all__ = ["from_mlxtend", "from_onehot", "to_mlxtend"]
 
 # Whole counts come back from float supports with an error of about 1e-16 x transaction_count.
 _COUNT_TOLERANCE = 1e-3
+# mlxtend's columns of numbers, in its order.
+_MLXTEND_MEASURES = {
+    "antecedent support": "antecedent_support",
+    "consequent support": "answer_support",
+    "support": "support",
+    "confidence": "confidence",
+    "lift": "lift",
+    "representativity": "representativity",
+    "leverage": "mlxtend_leverage",
+    "conviction": "conviction",
+    "zhangs_metric": "zhangs_metric",
+    "jaccard": "jaccard",
+    "certainty": "mlxtend_certainty",
+    "kulczynski": "kulczynski",
+}
 _MLXTEND_COLUMNS = ("antecedents", "consequents", "antecedent support", "consequent support", "support")
 
 
@@ -74,36 +91,8 @@ def to_mlxtend(
         "antecedents": [frozenset(row + found) for row, found in zip(words, objects, strict=True)],
         "consequents": [frozenset({answer_prefix + answer}) for answer in rules["answer"].to_list()],
     }
-    measures = rules.select(**_mlxtend_measures())
+    measures = rules.select(**{name: MEASURES[measure] for name, measure in _MLXTEND_MEASURES.items()})
     return pandas.DataFrame({**sides, **{name: measures[name].to_numpy() for name in measures.columns}})
-
-
-def _mlxtend_measures() -> dict[str, pl.Expr]:
-    """Return mlxtend's measures over the counts of a Rules table, in mlxtend's order.
-
-    Differences are taken between counts, not between rounded ratios, as far as there are no quotients.
-    """
-    total, both, left, right = (
-        pl.col(f"{name}_count").cast(pl.Float64) for name in ("transaction", "rule", "antecedent", "answer")
-    )
-    surplus = both * total - left * right
-    most = pl.max_horizontal(both * (total - left), left * (right - both))
-    return {
-        "antecedent support": left / total,
-        "consequent support": right / total,
-        "support": both / total,
-        "confidence": both / left,
-        "lift": pl.col("lift"),
-        "representativity": pl.lit(1.0),
-        "leverage": surplus / (total * total),
-        "conviction": pl.when(both == left)
-        .then(pl.lit(float("inf")))
-        .otherwise((total - right) * left / (total * (left - both))),
-        "zhangs_metric": pl.when(most == 0).then(pl.lit(0.0)).otherwise(surplus / most),
-        "jaccard": both / (left + right - both),
-        "certainty": pl.when(right == total).then(pl.lit(0.0)).otherwise(surplus / (left * (total - right))),
-        "kulczynski": (both / left + both / right) / 2,
-    }
 
 
 def from_mlxtend(
@@ -158,12 +147,12 @@ def from_mlxtend(
             **{name: np.rint(values).astype(np.int64) for name, values in counts.items()},
         }
     )
-    by_answer = table.group_by("answer").agg(pl.col("answer_count").max()).sort("answer_count", "answer")
-    vocabulary = Vocabulary(
-        words=_distinct(table["antecedent_words"]),
-        objects=_distinct(table["antecedent_objects"]),
-        answers=by_answer["answer"],
-        answer_counts=by_answer["answer_count"].to_numpy(),
+    vocabulary = build_vocabulary(
+        table["antecedent_words"],
+        table["antecedent_objects"],
+        table["answer"],
+        table["answer_count"],
+        counts_are_totals=True,
     )
     rules = encode_rules(table, vocabulary)
     return rules_table(rules.take(rule_order(rules, vocabulary)), vocabulary, transaction_count)
@@ -207,10 +196,6 @@ def _is_object(item: str, prefix: str) -> bool:
 
 def _sorted_lists(rows: Iterable[list[str]]) -> pl.Series:
     return pl.Series([sorted(row) for row in rows], dtype=pl.List(pl.String))
-
-
-def _distinct(lists: pl.Series) -> pl.Series:
-    return lists.filter(lists.list.len() > 0).explode().unique().sort()
 
 
 def _import_pandas(wanted_by: str) -> Any:

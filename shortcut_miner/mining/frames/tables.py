@@ -11,14 +11,15 @@ import numpy.typing as npt
 import polars as pl
 
 from shortcut_miner.encoding import (
-    Transactions,
-    Vocabulary,
     accepted_classes,
+    build_vocabulary,
     checked_weights,
     encode_item_lists,
+    encode_item_table,
 )
 from shortcut_miner.errors import ConfigError, examples
-from shortcut_miner.mining.filters import SupersetFilter, dropped_by_subset, select_rules
+from shortcut_miner.mining.antecedents import MiningConfig, SupersetFilter
+from shortcut_miner.mining.backends import Backend
 from shortcut_miner.mining.frames.inputs import (
     AnswersLike,
     TransactionsLike,
@@ -26,10 +27,12 @@ from shortcut_miner.mining.frames.inputs import (
     read_items,
     split_answers,
 )
+from shortcut_miner.mining.frames.rules import encode_rules, rules_table
 from shortcut_miner.mining.matcher import Accepted, match_pairs, match_totals
-from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
-from shortcut_miner.mining.rules import RuleArrays, encode_rules, rule_order, rules_table
+from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.mining.search import search_rules
 from shortcut_miner.schemas import Rules, validated
+from shortcut_miner.transactions import Transactions, Vocabulary
 
 _FILTERS = ("none", "immediate", "all")
 
@@ -47,6 +50,7 @@ def mine_rules(
     item_names: Sequence[str] | None = None,
     max_rules: int = MiningConfig().max_rules,
     threads: int | None = None,
+    backend: str | Backend = "auto",
 ) -> pl.DataFrame:
     """Return the class-association rules of transactions: antecedent -> its most frequent answer.
 
@@ -78,6 +82,8 @@ def mine_rules(
         Most antecedents to search before giving up.
     threads : int, optional
         Default: all processors. The result is the same for any number.
+    backend : {"auto", "numba", "cupy"}
+        What does the search; "auto" takes the best that is there. The result is the same for any.
 
     Returns
     -------
@@ -90,6 +96,8 @@ def mine_rules(
     ConfigError
         Options without meaning, lengths that differ, or more than `max_rules` antecedents: a result is
         never cut silently.
+    BackendError
+        The backend is not available.
     SchemaError
         Missing or mistyped items, answers or cells.
 
@@ -109,20 +117,19 @@ def mine_rules(
     _check_options(min_confidence, superset_filter, threads)
     transactions, answers = split_answers(transactions, answers)
     rows = read_items(transactions, item_names)
-    encoded = _encode(
+    encoded = encode_item_table(
         rows.with_columns(answer=read_answers(answers, len(rows)), weight=checked_weights(weights, len(rows)))
     )
-    antecedents = mine_antecedents(encoded, config, threads)
-    if not antecedents.is_complete:
-        raise ConfigError(
-            f"max_rules: got more than {max_rules:,} antecedents, expected at most that many. Raise "
-            f"min_count (now {min_count:,}) or max_rules, or lower max_antecedent (now {max_antecedent})."
-        )
-    dropped = dropped_by_subset(antecedents, superset_filter, empty_rule, threads)
-    rules, is_dropped = select_rules(antecedents, dropped, min_confidence, empty_rule)
-    kept = rules.take(~is_dropped)
-    kept = kept.take(rule_order(kept, encoded.vocabulary))
-    return rules_table(kept, encoded.vocabulary, encoded.transaction_count)
+    found = search_rules(
+        encoded,
+        config,
+        min_confidence=min_confidence,
+        superset_filter=superset_filter,
+        empty_rule=empty_rule,
+        threads=threads,
+        backend=backend,
+    )
+    return rules_table(found.rules, encoded.vocabulary, encoded.transaction_count)
 
 
 def match_rules(
@@ -132,6 +139,7 @@ def match_rules(
     *,
     item_names: Sequence[str] | None = None,
     threads: int | None = None,
+    backend: str | Backend = "auto",
 ) -> pl.DataFrame:
     """Return, per row, how many rules fire on it and which of them comes first.
 
@@ -141,7 +149,7 @@ def match_rules(
     ----------
     rules : pl.DataFrame
         schemas.Rules. Its order of rows decides which rule is the best; as mined, the most confident.
-    transactions, item_names, threads
+    transactions, item_names, threads, backend
         See :func:`mine_rules`.
     answers : as for :func:`mine_rules`, or lists of str, optional, [rows]
         The right answer of each row, or all answers that count as right.
@@ -163,7 +171,7 @@ def match_rules(
     rows = read_items(transactions, item_names)
     arrays, encoded = _encode_both(rules, rows)
     accepted = None if answers is None else _accepted(answers, len(rows), encoded.vocabulary)
-    totals = match_totals(arrays, encoded, accepted, threads)
+    totals = match_totals(arrays, encoded, accepted, threads, backend)
     table = pl.DataFrame(
         {
             "row": np.arange(len(rows), dtype=np.uint32),
@@ -177,7 +185,11 @@ def match_rules(
 
 
 def match_rule_pairs(
-    rules: pl.DataFrame, transactions: TransactionsLike, *, item_names: Sequence[str] | None = None
+    rules: pl.DataFrame,
+    transactions: TransactionsLike,
+    *,
+    item_names: Sequence[str] | None = None,
+    backend: str | Backend = "auto",
 ) -> pl.DataFrame:
     """Return every (row, rule_id) such that the rule fires on the row, UInt32, sorted by row and rule order.
 
@@ -192,7 +204,7 @@ def match_rule_pairs(
     """
     arrays, encoded = _encode_both(rules, read_items(transactions, item_names))
     parts = [pl.DataFrame(schema={"row": pl.UInt32, "rule_id": pl.UInt32})]
-    for first, offsets, pairs in match_pairs(arrays, encoded):
+    for first, offsets, pairs in match_pairs(arrays, encoded, backend=backend):
         row = np.repeat(np.arange(first, first + len(offsets) - 1, dtype=np.uint32), np.diff(offsets))
         parts.append(pl.DataFrame({"row": row, "rule_id": _rule_ids(rules, pairs)}))
     return pl.concat(parts)
@@ -212,31 +224,10 @@ def _check_options(min_confidence: float, superset_filter: str, threads: int | N
         raise ConfigError(f"threads: got {threads}, expected 1 or more. Leave it out to use all processors.")
 
 
-def _encode(rows: pl.DataFrame) -> Transactions:
-    """Return rows (words, objects, answer, weight) as transactions with the vocabulary found in them."""
-    answers = rows.group_by("answer").agg(pl.col("weight").sum()).sort("weight", "answer")
-    vocabulary = Vocabulary(
-        words=_distinct(rows["words"]),
-        objects=_distinct(rows["objects"]),
-        answers=answers["answer"],
-        answer_counts=answers["weight"].to_numpy(),
-    )
-    encoded = encode_item_lists(rows, vocabulary)
-    return Transactions(
-        encoded.offsets, encoded.items, encoded.classes, rows["weight"].to_numpy(), vocabulary
-    )
-
-
 def _encode_both(rules: pl.DataFrame, rows: pl.DataFrame) -> tuple[RuleArrays, Transactions]:
     """Return rules and rows in one vocabulary: the rows' items, the rules' answers."""
     validated(rules, Rules, "rules")
-    answers = rules["answer"].unique().sort()
-    vocabulary = Vocabulary(
-        words=_distinct(rows["words"]),
-        objects=_distinct(rows["objects"]),
-        answers=answers,
-        answer_counts=np.zeros(len(answers), np.int64),
-    )
+    vocabulary = build_vocabulary(rows["words"], rows["objects"], rules["answer"])  # matching needs no counts
     as_sets = pl.col("antecedent_words", "antecedent_objects").list.unique()
     no_answer = rows.with_columns(answer=pl.lit(None, pl.String))
     return encode_rules(rules.with_columns(as_sets), vocabulary), encode_item_lists(no_answer, vocabulary)
@@ -255,7 +246,3 @@ def _accepted(answers: AnswersLike, rows: int, vocabulary: Vocabulary) -> Accept
 def _rule_ids(rules: pl.DataFrame, positions: npt.NDArray[np.int64]) -> pl.Series:
     numbers = pl.Series(positions)
     return rules["rule_id"].gather(numbers.set(numbers < 0, None))
-
-
-def _distinct(lists: pl.Series) -> pl.Series:
-    return lists.filter(lists.list.len() > 0).explode().unique().sort()

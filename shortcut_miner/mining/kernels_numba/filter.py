@@ -5,23 +5,11 @@ Every subset of a mined antecedent is mined too, so the children of P are among 
 subset of P: looking up all subsets of all children is a merge of ascending runs, without hashing.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
 
 # When one run is this many times longer than the other, bisection beats a merge.
 _BISECT_RATIO = 8
-
-
-class Level(NamedTuple):
-    """All antecedents of one length: last item, best answer and counts; ``starts`` of their children."""
-
-    items: np.ndarray
-    best_class: np.ndarray
-    antecedent_count: np.ndarray
-    rule_count: np.ndarray
-    starts: np.ndarray
 
 
 @njit(nogil=True, cache=True)

@@ -11,46 +11,6 @@ import numpy as np
 from numba import njit
 
 
-class Trie(NamedTuple):
-    """Rules by antecedent: node v has children ``child_starts[v]..`` and rules ``rules[rule_starts[v]..]``.
-
-    Node 0 is the empty antecedent. Items are numbers in the matcher's own order, ascending along a
-    path and among siblings. ``rule_class`` is per rule.
-    """
-
-    items: np.ndarray
-    child_starts: np.ndarray
-    rule_starts: np.ndarray
-    rules: np.ndarray
-    rule_class: np.ndarray
-
-
-class Targets(NamedTuple):
-    """The answers of rows: the majority's class, and all accepted classes as CSR with a 64-bit sketch."""
-
-    majority: np.ndarray
-    accepted_starts: np.ndarray
-    accepted: np.ndarray
-    sketch: np.ndarray
-
-
-class Tallies(NamedTuple):
-    """What a match adds up. Per rule: rows fired, row's class right, accepted. Per row: counts, first rules.
-
-    With room in ``pairs``, each hit only writes its rule at ``cursor[row]`` and moves the cursor on.
-    """
-
-    rule_fired: np.ndarray
-    rule_right: np.ndarray
-    rule_accepted: np.ndarray
-    row_fired: np.ndarray
-    row_right: np.ndarray
-    row_best: np.ndarray
-    row_best_right: np.ndarray
-    cursor: np.ndarray
-    pairs: np.ndarray
-
-
 class Hits(NamedTuple):
     """Hits sorted by trie node: the node, the local row, and the position after its last matched item."""
 
@@ -107,7 +67,7 @@ def match_first_items(
 ):
     """Match below the trie's first nodes ``first..stop-1`` and add to `tallies`.
 
-    `starts`, `occurrence_rows` and `after` deliver each item's rows (see kernels_numba.mine.deliver); rows
+    `starts`, `occurrence_rows` and `after` deliver each item's rows (see kernels_numba.rows.deliver); rows
     are ``items[offsets[r]:offsets[r + 1]]`` in the trie's item numbers, ascending. `depth` is the length of
     the longest antecedent. Different first nodes touch different rules, but the same rows.
     """

@@ -31,20 +31,11 @@ class Local(NamedTuple):
     is_used: np.ndarray
 
 
-class Summands(NamedTuple):
-    """What a rule adds for a row: ``weights[row] * table[line[rule], column[row]]``."""
-
-    line: np.ndarray
-    column: np.ndarray
-    table: np.ndarray
-    weights: np.ndarray
-
-
 @njit(nogil=True, cache=True)
 def add_where_fired(first, stop, starts, occurrence_rows, after, offsets, items, trie, depth, summands, sums):
     """Add each rule's summands over the rows where it fires to ``sums``.
 
-    `starts`, `occurrence_rows`, `after` deliver each item's rows (see ``mine.deliver``); `trie` and its first
+    `starts`, `occurrence_rows`, `after` deliver each item's rows (see ``rows.deliver``); `trie` and its first
     nodes first..stop-1 are as in ``match.py``, and rules go by their place in ``trie.rules``. Every rule is
     met below one first node only, so that threads with different first nodes share `sums`.
     """

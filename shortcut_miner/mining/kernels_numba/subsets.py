@@ -6,17 +6,8 @@ and then as the miner sorts them: 0 is the empty antecedent, the children of nod
 one item smaller and of *their* best subsets, so going up length by length no subset is looked at twice.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numba import njit
-
-
-class Best(NamedTuple):
-    """The most confident subset per pair, as counts; an antecedent_count of 0 means that there is none."""
-
-    rule_count: np.ndarray
-    antecedent_count: np.ndarray
 
 
 # As in filter.py, not called there: numba's cache on disk does not see a callee change in another file.

@@ -1,0 +1,96 @@
+"""What is mined: the limits of a search, and the antecedents it finds, a trie with one level per length."""
+
+import dataclasses
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shortcut_miner.errors import ConfigError
+from shortcut_miner.mining.arrays import Ints, Level, Numbers
+from shortcut_miner.transactions import Transactions
+
+SupersetFilter = Literal["immediate", "all", "none"]
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class MiningConfig:
+    """What to mine.
+
+    Attributes
+    ----------
+    min_count : int
+        Least rows with antecedent and answer together (``rule_count``).
+    max_antecedent : int
+        Most items of an antecedent, 1 to 8. VQA-CE's ``max_length`` 5 counts the answer, so is 4 here.
+    max_rules : int
+        Most antecedents to keep; more end the search early and leave a result marked incomplete.
+    """
+
+    min_count: int = 8
+    max_antecedent: int = 4
+    max_rules: int = 50_000_000
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values without a meaning."""
+        for name, low, high in (("min_count", 1, None), ("max_antecedent", 1, 8), ("max_rules", 1, None)):
+            value = getattr(self, name)
+            is_whole = isinstance(value, int | np.integer)
+            if not is_whole or value < low or (high is not None and value > high):
+                span = f"from {low} to {high}" if high else f"of {low} or more"
+                raise ConfigError(
+                    f"{name}: got {value}, expected a whole number {span}. Change --{name.replace('_', '-')}."
+                )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Antecedents:
+    """All antecedents found, as a trie: ``levels[k]`` holds those with k items, sorted.
+
+    Attributes
+    ----------
+    levels : tuple of Level
+        ``levels[0]`` is the empty antecedent with the most common answer.
+    item_names : int32[]
+        Vocabulary item behind each of the miner's item numbers (rising frequency).
+    is_complete : bool
+        False if ``max_rules`` ended the search; what is there is exact all the same.
+    """
+
+    levels: tuple[Level, ...]
+    item_names: Numbers
+    is_complete: bool
+
+    @property
+    def count(self) -> int:
+        """Number of antecedents, the empty one left out."""
+        return sum(len(level.items) for level in self.levels[1:])
+
+    def paths(self, size: int, which: Ints) -> Numbers:
+        """Return int32[len(which), size]: the items of antecedents of one length, in the miner's numbers."""
+        paths = np.empty((len(which), size), np.int32)
+        node = which
+        for depth in range(size, 0, -1):
+            paths[:, depth - 1] = self.levels[depth].items[node]
+            starts = self.levels[depth - 1].starts
+            node = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[node]
+        return paths
+
+
+def root_level(transactions: Transactions, item_count: int) -> Level:
+    """Return the empty antecedent: all rows, and the most common answer (the rarer class number on ties)."""
+    known = transactions.classes >= 0
+    counts = np.bincount(
+        transactions.classes[known],
+        weights=transactions.weights[known],
+        minlength=transactions.vocabulary.class_count or 1,
+    ).astype(np.int64)
+    best = int(counts.argmax())
+    return Level(
+        items=np.array([-1], np.int32),
+        best_class=np.array([best if counts[best] else -1], np.int32),
+        antecedent_count=np.array([counts.sum()], np.int64),
+        rule_count=np.array([counts[best]], np.int64),
+        starts=np.array([0, item_count], np.int64),
+    )

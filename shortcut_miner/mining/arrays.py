@@ -1,0 +1,79 @@
+"""Named tuples of flat arrays that kernels read and fill, passed from the jobs to compiled code.
+
+Compiled code knows a field by its place: after a change here, as after one in a kernel, forget the compiled
+kernels (the tests do it by themselves).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Numbers = npt.NDArray[np.int32]
+
+
+class Level(NamedTuple):
+    """All antecedents of one length: last item, best answer and counts; ``starts`` of their children."""
+
+    items: Numbers
+    best_class: Numbers
+    antecedent_count: Ints
+    rule_count: Ints
+    starts: Ints
+
+
+class Trie(NamedTuple):
+    """Rules by antecedent: node v has children ``child_starts[v]..`` and rules ``rules[rule_starts[v]..]``.
+
+    Node 0 is the empty antecedent. Items are numbers in the matcher's own order, ascending along a
+    path and among siblings. ``rule_class`` is per rule.
+    """
+
+    items: Numbers
+    child_starts: Ints
+    rule_starts: Ints
+    rules: Ints
+    rule_class: Numbers
+
+
+class Targets(NamedTuple):
+    """The answers of rows: the majority's class, and all accepted classes as CSR with a 64-bit sketch."""
+
+    majority: Numbers
+    accepted_starts: Ints
+    accepted: Numbers
+    sketch: npt.NDArray[np.uint64]
+
+
+class Tallies(NamedTuple):
+    """What a match adds up. Per rule: rows fired, row's class right, accepted. Per row: counts, first rules.
+
+    With room in ``pairs``, each hit only writes its rule at ``cursor[row]`` and moves the cursor on.
+    """
+
+    rule_fired: Ints
+    rule_right: Ints
+    rule_accepted: Ints
+    row_fired: Ints
+    row_right: Ints
+    row_best: Ints
+    row_best_right: Ints
+    cursor: Ints
+    pairs: Ints
+
+
+class Summands(NamedTuple):
+    """What a rule adds for a row: ``weights[row] * table[line[rule], column[row]]``."""
+
+    line: Numbers
+    column: Numbers
+    table: Ints
+    weights: Ints
+
+
+class Best(NamedTuple):
+    """The most confident subset per pair, as counts; an antecedent_count of 0 means that there is none."""
+
+    rule_count: Ints
+    antecedent_count: Ints

@@ -1,0 +1,81 @@
+"""Rules as the Rules table, and back."""
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from shortcut_miner.encoding import numbers_of, string_lists
+from shortcut_miner.mining.evidence.measures import with_measures
+from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.transactions import Vocabulary
+
+_NO_ITEM = np.iinfo(np.int32).max
+_UNKNOWN = -2
+
+
+def rules_table(rules: RuleArrays, vocabulary: Vocabulary, transaction_count: int) -> pl.DataFrame:
+    """Return the schemas.Rules table of rules that are in rule order already."""
+    words = vocabulary.word_count
+    is_word = (rules.items >= 0) & (rules.items < words)
+    is_object = rules.items >= words
+    table = pl.DataFrame(
+        {
+            "rule_id": np.arange(len(rules), dtype=np.uint32),
+            "antecedent_words": _names(rules.items, is_word, 0, vocabulary.words),
+            "antecedent_objects": _names(rules.items, is_object, words, vocabulary.objects),
+            "answer": vocabulary.answers.gather(pl.Series(rules.answers.astype(np.uint32))),
+            "transaction_count": np.full(len(rules), transaction_count, np.uint64),
+            "antecedent_count": rules.antecedent_count.astype(np.uint64),
+            "answer_count": vocabulary.answer_counts[rules.answers].astype(np.uint64),
+            "rule_count": rules.rule_count.astype(np.uint64),
+        }
+    )
+    has_words = pl.col("antecedent_words").list.len() > 0
+    has_objects = pl.col("antecedent_objects").list.len() > 0
+    modality = (
+        pl.when(has_words & has_objects).then(pl.lit("multimodal"))
+        .when(has_objects).then(pl.lit("objects"))
+        .otherwise(pl.lit("words"))
+    )  # fmt: skip
+    return table.insert_column(4, table.select(modality=modality).to_series()).pipe(with_measures)
+
+
+def _names(
+    items: npt.NDArray[np.int32], chosen: npt.NDArray[np.bool_], first: int, names: pl.Series
+) -> pl.Series:
+    """Return List[String]: per rule the names of its chosen items, ascending."""
+    offsets = np.zeros(len(items) + 1, np.int64)
+    np.cumsum(chosen.sum(axis=1), out=offsets[1:])
+    return string_lists(offsets, items[chosen] - first, names)
+
+
+def encode_rules(table: pl.DataFrame, vocabulary: Vocabulary) -> RuleArrays:
+    """Return a Rules table in a vocabulary's numbers, in the table's own order.
+
+    A rule with an item that the vocabulary lacks can't fire: its antecedent becomes the one item number
+    that no row holds. An answer that the vocabulary lacks becomes -1.
+    """
+    words = _item_numbers(table["antecedent_words"], vocabulary.words, 0)
+    objects = _item_numbers(table["antecedent_objects"], vocabulary.objects, vocabulary.word_count)
+    items = np.concatenate((words, objects), axis=1)
+    unknown = (items == _UNKNOWN).any(axis=1)
+    items[unknown] = _NO_ITEM
+    items[unknown, :1] = vocabulary.item_count
+    items.sort(axis=1)
+    items[items == _NO_ITEM] = -1
+    longest = int((items >= 0).sum(axis=1).max(initial=0))
+    return RuleArrays(
+        items=np.ascontiguousarray(items[:, :longest]),
+        answers=numbers_of(table["answer"], vocabulary.answers),
+        antecedent_count=table["antecedent_count"].cast(pl.Int64).to_numpy(),
+        rule_count=table["rule_count"].cast(pl.Int64).to_numpy(),
+    )
+
+
+def _item_numbers(lists: pl.Series, names: pl.Series, first: int) -> npt.NDArray[np.int32]:
+    """Return int32[rules, longest list]: item numbers, filled up with the largest int32."""
+    lengths = lists.list.len().to_numpy()
+    flat = numbers_of(lists.filter(lists.list.len() > 0).explode(), names)
+    numbers = np.full((len(lists), int(lengths.max(initial=0))), _NO_ITEM, np.int32)
+    numbers[np.arange(numbers.shape[1]) < lengths[:, None]] = np.where(flat >= 0, flat + first, _UNKNOWN)
+    return numbers

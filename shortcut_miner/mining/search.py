@@ -1,0 +1,106 @@
+"""The chain from transactions to rules: mine, filter, select, order."""
+
+import dataclasses
+from collections.abc import Callable
+
+from shortcut_miner.errors import ConfigError
+from shortcut_miner.mining.antecedents import Antecedents, MiningConfig, SupersetFilter
+from shortcut_miner.mining.backends import Backend, resolve_backend
+from shortcut_miner.mining.filters import dropped_by_subset, select_rules
+from shortcut_miner.mining.miner import mine_antecedents
+from shortcut_miner.mining.rules import RuleArrays, rule_order
+from shortcut_miner.timing import StageCost, timed
+from shortcut_miner.transactions import Transactions
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class FoundRules:
+    """What a search found.
+
+    Attributes
+    ----------
+    antecedents : Antecedents
+        Everything mined.
+    rules : RuleArrays
+        The confident rules that the superset filter leaves, in rule order.
+    dropped_rules : RuleArrays
+        Those that it drops, in rule order; empty if they are not wanted.
+    confident_count : int
+        Number of both.
+    backend : str
+        Name of the backend that did the work.
+    """
+
+    antecedents: Antecedents
+    rules: RuleArrays
+    dropped_rules: RuleArrays
+    confident_count: int
+    backend: str
+
+
+def search_rules(
+    transactions: Transactions,
+    config: MiningConfig,
+    *,
+    min_confidence: float,
+    superset_filter: SupersetFilter,
+    empty_rule: bool = False,
+    keep_dropped: bool = False,
+    allow_incomplete: bool = False,
+    threads: int | None = None,
+    backend: str | Backend = "auto",
+    costs: list[StageCost] | None = None,
+    on_stage: Callable[[str], None] | None = None,
+) -> FoundRules:
+    """Return the rules of transactions, in rule order.
+
+    Parameters
+    ----------
+    transactions : Transactions
+        Rows to mine.
+    config : MiningConfig
+        What to mine.
+    min_confidence : float
+        Least confidence of a rule; see :func:`shortcut_miner.mining.filters.is_confident`.
+    superset_filter, empty_rule
+        See :func:`shortcut_miner.mining.filters.dropped_by_subset`.
+    keep_dropped : bool
+        Whether the rules that the superset filter drops are wanted too.
+    allow_incomplete : bool
+        Whether a search that ``config.max_rules`` cut short is a result.
+    threads : int, optional
+        Default: see :func:`shortcut_miner.mining.threads.thread_count`.
+    backend : str or Backend
+        See :func:`shortcut_miner.mining.backends.resolve_backend`.
+    costs : list of StageCost, optional
+        Filled with the costs of the stages "mine" and "filter".
+    on_stage : callable, optional
+        Told each stage's name before it starts.
+
+    Raises
+    ------
+    ConfigError
+        The search was cut short, and that is not allowed; no such backend.
+    BackendError
+        The backend is not available.
+    """
+    costs = [] if costs is None else costs
+    chosen = resolve_backend(backend)
+    with timed(costs, "mine", on_stage):
+        antecedents = mine_antecedents(transactions, config, threads, chosen)
+    if not (antecedents.is_complete or allow_incomplete):
+        raise ConfigError(
+            f"max_rules: got more than {config.max_rules:,} antecedents, expected at most that many. Raise "
+            f"min_count (now {config.min_count:,}) or max_rules, or lower max_antecedent (now "
+            f"{config.max_antecedent})."
+        )
+    with timed(costs, "filter", on_stage):
+        dropped = dropped_by_subset(antecedents, superset_filter, empty_rule, threads, chosen)
+        confident, is_dropped = select_rules(antecedents, dropped, min_confidence, empty_rule)
+        rules = _in_order(confident.take(~is_dropped), transactions)
+        dropped_rules = _in_order(confident.take(is_dropped & keep_dropped), transactions)
+    return FoundRules(antecedents, rules, dropped_rules, len(confident), chosen.name)
+
+
+def _in_order(rules: RuleArrays, transactions: Transactions) -> RuleArrays:
+    return rules.take(rule_order(rules, transactions.vocabulary))
