@@ -5,7 +5,6 @@ import inspect
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,10 @@ import pytest
 from plain import skewed_rows
 from strategies import encode
 
+from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.vqa_ce import sweep
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeInputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import find_shortcuts
 from shortcut_miner.errors import BackendError, ConfigError
 from shortcut_miner.mining import backends, filters, matcher, miner
@@ -118,13 +119,13 @@ class TestTheChosenBackendDoesAllTheWork:
 
     def test_in_a_sweep(self, spy: Backend, monkeypatch: pytest.MonkeyPatch) -> None:
         train, val = self.questions()
-        inputs = SimpleNamespace(train=train, val=val, labels=None)
+        inputs = VqaCeInputs(train, val, None, InputFacts.of({}))
         monkeypatch.setattr(sweep, "read_inputs", lambda *_: inputs)
         files = VqaCeFiles(**{role: Path("unread") for role in ROLES})
         options: dict[str, Any] = {"min_counts": [2, 4], "min_confidences": [0.3], "scorer": "exact"}
-        table = sweep.sweep(files, self.config("paper"), **options, backend=spy)
+        swept = sweep.sweep(files, self.config("paper"), **options, backend=spy)
         # nothing, what, room -> bath; sport -> golf; is, it -> no
-        assert table["rules"].to_list() == [6, 3]
+        assert swept.sweep["rules"].to_list() == [6, 3]
 
     @staticmethod
     def config(preset: str) -> VqaCeConfig:
