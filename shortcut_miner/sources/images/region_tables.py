@@ -1,7 +1,8 @@
 """From a detector's arrays to our tables: padding told apart, box conventions checked, problems settled."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,28 @@ class RegionReading(Reading):
     def regions(self) -> pl.DataFrame:
         """The table, a :class:`shortcut_miner.schemas.Regions`."""
         return self.table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionFiles:
+    """What a format's reader is given.
+
+    Attributes
+    ----------
+    path : Path
+        The file, or for some formats a folder.
+    info : Path or None
+        The second file that belongs to it.
+    sizes : DataFrame or None
+        image_id, width, height of every image.
+    images : collection of str or None
+        Keep these images only.
+    """
+
+    path: Path
+    info: Path | None = None
+    sizes: pl.DataFrame | None = None
+    images: Collection[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

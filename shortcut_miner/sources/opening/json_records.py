@@ -6,7 +6,9 @@ structs. Only a chunk that fails is looked at record by record, and only a recor
 
 import contextlib
 import gc
+import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args
@@ -90,6 +92,42 @@ def text_column(values: Sequence[str | None]) -> pl.Series:
 def id_column(ids: Sequence[int | str]) -> pl.Series:
     """Return ids as text: 42 and "42" become one id, leading zeros of text survive."""
     return pl.Series([str(one) for one in ids], dtype=pl.String)
+
+
+def repeated_keys(
+    content: bytes, names: Sequence[str], entries: int, field: str, expected: str = "an id that occurs once"
+) -> list[Problem]:
+    """Return a problem for each key that a JSON object has twice: decoding keeps only the last entry.
+
+    Parameters
+    ----------
+    content : bytes
+        The JSON text.
+    names : sequence of str
+        The object's distinct keys.
+    entries : int
+        How many entries the text seems to have, counted cheaply, rather too many than too few; only a surplus
+        is looked at with a slow parser.
+    field, expected : str
+        Words of the problems.
+    """
+    if entries <= len(names):
+        return []
+    pairs: list[tuple[str, Any]] = []
+
+    def keep_pairs(found: list[tuple[str, Any]]) -> None:
+        pairs[:] = found  # the outermost object comes last
+
+    try:
+        json.loads(content, object_pairs_hook=keep_pairs)
+    except (ValueError, RecursionError):  # bytes that are no UTF-8: their record is told by its decoder
+        return []
+    places = {name: place for place, name in enumerate(names)}
+    return [
+        Problem((places[name],), field, f"{count} entries", expected)
+        for name, count in Counter(name for name, _ in pairs).items()
+        if count > 1
+    ]
 
 
 def _decode_one_by_one(raws: Raws, start: int, record_type: type[Record]) -> Chunk[Record]:

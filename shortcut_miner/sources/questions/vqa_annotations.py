@@ -1,6 +1,5 @@
 """VQA v1/v2 annotations JSON: majority answer, every annotator's answer, question and answer type."""
 
-import os
 from collections.abc import Sequence
 
 import msgspec
@@ -8,8 +7,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shortcut_miner.sources.images.coco import COCO_KEYS
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.json_records import (
     Chunk,
     decode_chunks,
@@ -19,19 +18,12 @@ from shortcut_miner.sources.opening.json_records import (
     positions_column,
     text_column,
 )
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws
-from shortcut_miner.sources.opening.kinds import ANNOTATIONS
-from shortcut_miner.sources.opening.reading import (
-    RECORD,
-    OnBadRow,
-    Problem,
-    Reading,
-    check_on_bad_row,
-    settle,
-    without_bad,
-)
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
+from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
+from shortcut_miner.sources.opening.reading import RECORD, OnBadRow, Problem, Reading, settle, without_bad
 from shortcut_miner.sources.questions.vqa_questions import id_problems, vqa_records
 
+ANNOTATIONS = "VQA annotations JSON"
 MAX_RECORD_KINDS = 256  # answer_record_key is UInt8
 
 
@@ -49,36 +41,20 @@ class _Annotation(msgspec.Struct, gc=False):
     answers: list[_Answer] | None = None
 
 
-def read_vqa_annotations(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Reading:
-    """Return the annotations of a VQA annotations JSON, in file order.
-
-    Parameters
-    ----------
-    path : path-like
-        A plain, .gz or .zst file, a zip with one member, or ``archive.zip/member``.
-    on_bad_row : {"error", "skip"}
-        Raise for all records that don't fit at once, or skip and count them.
-
-    Returns
-    -------
-    Reading
-        Columns question_id, image_id, question_type, answer_type, answer (the majority answer), answers
-        (List[String]; null where the file has none) and answer_record_key (List[UInt8], see
-        :class:`shortcut_miner.schemas.Questions`). Empty answers are kept and noted.
-
-    Raises
-    ------
-    SourceError
-        The file can't be read, is of another format, or has bad records: no or blank ids, an answer that
-        is no text, no majority answer, a question_id twice.
-    """
-    check_on_bad_row(on_bad_row)
-    return annotations_from(open_source(path), on_bad_row)
+def is_vqa_annotations(top: Top) -> bool:
+    """Return whether this is a VQA annotations JSON, not one of COCO's."""
+    return isinstance(top, dict) and "annotations" in top and not COCO_KEYS & top.keys()
 
 
-def annotations_from(source: Source, on_bad_row: OnBadRow) -> Reading:
-    """Return the annotations of an opened file; see :func:`read_vqa_annotations`."""
-    raws, notes = vqa_records(source, "annotations", ANNOTATIONS)
+def count_annotations(top: dict[str, msgspec.Raw]) -> Counts:
+    """Return how many annotations it has."""
+    return {"annotations": length_of(top["annotations"])}
+
+
+def read_annotations(content: Content, on_bad_row: OnBadRow) -> Reading:
+    """Return the annotations of an opened file; see :func:`.vqa.read_vqa_annotations`."""
+    source = content.source
+    raws, notes = vqa_records(content, "annotations")
     table, problems = _decode(raws)
     problems += id_problems(table)
     dropped = settle(source, "annotations", problems, len(raws), on_bad_row)
