@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from shortcut_miner.sources.recognise import FileKind
 
 Paths = Annotated[tuple[Path, ...], Parameter(group=INPUTS, negative=())]
-_FOR_MINE = ("a Parquet table", "a text table", "JSON Lines")
+_FOR_MINE = (
+    "a Parquet table", "an Arrow table", "an .xlsx file with", "a text table", "JSON Lines",
+    "a JSON list of records",
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,14 +73,12 @@ def _read(flat: FlatTable, columns: Columns) -> pl.DataFrame:
             f"expected {examples(dict.fromkeys(missing))} too. "
             "Name its columns with --words, --objects and --answer."
         )
-    rows = read_columns(flat, needs)
-    if rows.problems:
-        told = [
-            f"{flat.label(one.records[0])}: got {one.got}, expected {one.expected}" for one in rows.problems
-        ]
+    table, problems = read_columns(flat, needs)
+    if problems:
+        told = [f"{flat.label(one.records[0])}: got {one.got}, expected {one.expected}" for one in problems]
         title = f"{flat.path}: got rows that don't fit, expected one record a line. Correct them."
         raise SourceError(problem_list(title, told))
-    return rows.table
+    return table
 
 
 def _items(

@@ -87,6 +87,8 @@ def known_format(content: Content, formats: Sequence[Format], expected: str) -> 
         # Its reader names the columns that are missing.
         found = next((one for one in formats if one.form == "Parquet"), None)
     if found is None:
+        if content.forms == ("CSV",) and all(one.form != "CSV" for one in formats):
+            content.json  # noqa: B018  # says why text is no JSON
         raise wrong_kind(content.source, shape_of(content), expected)
     return found
 

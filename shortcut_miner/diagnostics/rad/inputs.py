@@ -9,7 +9,7 @@ import polars as pl
 
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles
 from shortcut_miner.diagnostics.rad.pools import POOL_SCHEMA, check_pools
-from shortcut_miner.errors import ConfigError
+from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import Column, open_table, read_columns
@@ -94,7 +94,11 @@ def read_pools(path: Path) -> Reading:
     """
     source = open_source(path)
     flat = open_table(source)
-    table = read_columns(flat, dict.fromkeys(flat.columns, Column("any"))).table
+    if not flat.types:
+        raise SourceError(
+            f"{path}: got a {flat.form} table, expected the pools.parquet of a build. Give that file."
+        )
+    table, _ = read_columns(flat, dict.fromkeys(flat.columns, Column("any")))
     check_pools(table, str(path))
     return Reading(table=table.select(*POOL_SCHEMA), kind="answer pools Parquet", file=source.facts())
 

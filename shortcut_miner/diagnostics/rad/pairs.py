@@ -87,9 +87,9 @@ def read_pairs(path: Path) -> Reading:
             f"{path}: got {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}, "
             f"expected {', '.join(_COLUMNS)}. Rename its columns."
         )
-    rows = read_columns(flat, _NEEDS)
-    settle(source, "pairs", rows.problems, flat.total, "error", flat.label)
-    table = rows.table.select(_COLUMNS).with_columns(pl.col("augmentation").fill_null(_ONE_TYPE))
+    table, problems = read_columns(flat, _NEEDS)
+    settle(source, "pairs", problems, flat.total, "error", flat.label)
+    table = table.select(_COLUMNS).with_columns(pl.col("augmentation").fill_null(_ONE_TYPE))
     bad = table.with_row_index("row").filter(pl.any_horizontal(pl.col(*_COLUMNS[:2]).fill_null("") == ""))
     if len(bad):
         raise SourceError(

@@ -157,13 +157,13 @@ def _blocks(flat: FlatTable) -> Iterator[pl.DataFrame]:
             f"{flat.path}: got a table without {examples(missing)} (it has "
             f"{examples(flat.columns, limit=20)}), expected {', '.join(COLUMNS)}. Rename its columns."
         )
-    for rows in read_blocks(flat, COLUMNS, _ROWS_AT_ONCE):
-        settle(flat.path, "answers", rows.problems, flat.total, "error", flat.label)
-        nulls = {name: count for name in COLUMNS if (count := rows.table[name].null_count())}
+    for block, problems in read_blocks(flat, COLUMNS, _ROWS_AT_ONCE):
+        settle(flat.path, "answers", problems, flat.total, "error", flat.label)
+        nulls = {name: count for name in COLUMNS if (count := block[name].null_count())}
         if nulls:
             told = ", ".join(f"{count:,} in {name}" for name, count in nulls.items())
             raise SourceError(
                 f"{flat.path}: got values that are missing or no whole numbers ({told}), expected none. "
                 "Correct them."
             )
-        yield rows.table.drop(RECORD)
+        yield block.drop(RECORD)

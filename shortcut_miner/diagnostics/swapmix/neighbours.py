@@ -16,12 +16,11 @@ from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.flat_tables import (
     PARQUET_MAGIC,
     Column,
-    check_has_rows,
     open_table,
     read_columns,
 )
 from shortcut_miner.sources.opening.json_text import parse_json
-from shortcut_miner.sources.opening.reading import Reading, find_problems, settle
+from shortcut_miner.sources.opening.reading import Reading, check_not_empty, find_problems, settle
 
 SIMILAR_PARQUET, OBJ_MATCHING = "similar classes Parquet", "obj_matching JSON"
 DECIMALS = 6  # of a cosine: coarser than what linear algebra libraries differ by
@@ -136,8 +135,8 @@ def read_similar_classes(path: Path) -> Reading:
 def _similar_parquet(source: Source) -> pl.DataFrame:
     flat = open_table(source)
     needs = {"class": Column("text"), "neighbour": Column("text"), "cosine": Column("number")}
-    table = read_columns(flat, needs).table
-    check_has_rows(flat, "neighbours")
+    table, _ = read_columns(flat, needs)
+    check_not_empty(flat.path, table, "neighbours")
     problems = [
         problem
         for name, expected in (("class", "a name"), ("neighbour", "a name"))

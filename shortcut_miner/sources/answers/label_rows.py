@@ -7,18 +7,11 @@ from dataclasses import dataclass
 import msgspec
 import polars as pl
 
-from shortcut_miner.sources.opening.flat_tables import Column, Kind, check_has_rows, read_columns
-from shortcut_miner.sources.opening.json_records import (
-    decode_all,
-    id_column,
-    paused_gc,
-    positions_column,
-    repeated_keys,
-    text_column,
-)
+from shortcut_miner.sources.opening.flat_tables import Column, read_columns
+from shortcut_miner.sources.opening.json_records import decode_all, paused_gc, record_columns, repeated_keys
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
 from shortcut_miner.sources.opening.kinds import Content, with_fields
-from shortcut_miner.sources.opening.reading import RECORD, Problem, find_duplicates, find_problems
+from shortcut_miner.sources.opening.reading import Problem, check_not_empty, find_duplicates, find_problems
 
 SOFT_LABELS, SOFT_LABELS_PARQUET = "soft labels JSON", "soft labels Parquet"
 COLUMNS = ("question_id", "answer", "weight")
@@ -73,12 +66,7 @@ def read_json_labels(content: Content) -> LabelRows:
         problems = repeated_keys(text, names, len(_ENTRY.findall(text)), "question_id")
         label = _names_of(names)
     rows = decode_all(raws, _Labelled)
-    questions = pl.DataFrame(
-        {
-            RECORD: positions_column(rows.positions),
-            "question_id": id_column([row.question_id for row in rows.records]),
-        }
-    )
+    questions = pl.DataFrame(record_columns(rows, _Labelled, "question_id"))
     problems += rows.problems + find_duplicates(questions, "question_id")
     table = _one_row_a_label(questions, [row.label for row in rows.records])
     return LabelRows(table, problems, len(raws), "questions", label, content.json.notes)
@@ -92,7 +80,7 @@ def _one_row_a_label(questions: pl.DataFrame, labels: Sequence[Mapping[str, floa
     sizes = pl.Series([len(weights) or 1 for weights in labels], dtype=pl.UInt32)
     places = pl.int_range(len(labels), eager=True).repeat_by(sizes).explode()
     return questions[places].with_columns(
-        answer=text_column(answers), weight=pl.Series(values, dtype=pl.Float64)
+        answer=pl.Series(answers, dtype=pl.String), weight=pl.Series(values, dtype=pl.Float64)
     )
 
 
@@ -106,10 +94,9 @@ def _as_record(name: str, weights: msgspec.Raw) -> bytes:
 
 def read_labels_parquet(content: Content) -> LabelRows:
     """Return the labels of a Parquet table with question_id, answer, weight."""
-    kinds: tuple[Kind, ...] = ("id", "text", "number")
-    needs = {name: Column(kind) for name, kind in zip(COLUMNS, kinds, strict=True)}
-    table = read_columns(content.table, needs).table
-    check_has_rows(content.table, "labels")
+    needs = {"question_id": Column("id"), "answer": Column("text"), "weight": Column("number")}
+    table, _ = read_columns(content.table, needs)
+    check_not_empty(content.table.path, table, "labels")
     is_repeated = pl.col("answer").is_not_null() & pl.struct("question_id", "answer").is_duplicated()
     is_beside_others = pl.col("answer").is_null() & (pl.len().over("question_id") > 1)
     problems = [

@@ -8,7 +8,7 @@ import polars as pl
 
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.files import Source
-from shortcut_miner.sources.opening.json_records import decode_all, id_column, positions_column, text_column
+from shortcut_miner.sources.opening.json_records import decode_all, record_columns
 from shortcut_miner.sources.opening.json_text import Raws, Top, check_no_key_twice, split_array
 from shortcut_miner.sources.opening.kinds import Content, Counts, Shape, length_of, wrong_kind
 from shortcut_miner.sources.opening.reading import (
@@ -111,38 +111,26 @@ def _record_names(starts: dict[str, int]) -> Callable[[int], str]:
 
 def _categories(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem]]:
     rows = decode_all(raws, _Category, start)
-    table = pl.DataFrame(
-        {
-            RECORD: positions_column(rows.positions),
-            "category_id": id_column([row.id for row in rows.records]),
-            "name": text_column([row.name for row in rows.records]),
-        }
-    )
+    table = pl.DataFrame(record_columns(rows, _Category)).rename({"id": "category_id"})
     problems = find_problems(table, is_blank("name"), "name", "text that is not blank")
     return table, rows.problems + problems + find_duplicates(table, "category_id", "id")
 
 
 def _images(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem], tuple[str, ...]]:
     rows = decode_all(raws, _Image, start)
-    ids, notes = canonical_image_ids(id_column([row.id for row in rows.records]))
-    table = pl.DataFrame({RECORD: positions_column(rows.positions), "image_id": ids})
+    columns = record_columns(rows, _Image)
+    ids, notes = canonical_image_ids(columns.pop("id"))
+    table = pl.DataFrame(columns | {"image_id": ids})
     problems = find_problems(table, is_blank("image_id"), "image_id", "an id", "id")
     return table, rows.problems + problems + find_duplicates(table, "image_id", "id"), notes
 
 
 def _instances(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem]]:
     rows = decode_all(raws, _Instance, start)
-    ids, _ = canonical_image_ids(id_column([row.image_id for row in rows.records]))
+    columns = record_columns(rows, _Instance, "image_id", "category_id")
+    columns["image_id"], _ = canonical_image_ids(columns["image_id"])
     crowd = [None if row.iscrowd is None else bool(row.iscrowd) for row in rows.records]
-    table = pl.DataFrame(
-        {
-            RECORD: positions_column(rows.positions),
-            "image_id": ids,
-            "category_id": id_column([row.category_id for row in rows.records]),
-            "iscrowd": pl.Series(crowd, dtype=pl.Boolean),
-        }
-    )
-    return table, rows.problems
+    return pl.DataFrame(columns | {"iscrowd": pl.Series(crowd, dtype=pl.Boolean)}), rows.problems
 
 
 def _unknown_references(

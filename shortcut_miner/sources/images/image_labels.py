@@ -7,15 +7,8 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.flat_tables import Column, check_has_rows, read_columns
-from shortcut_miner.sources.opening.json_records import (
-    Chunk,
-    decode_chunks,
-    paused_gc,
-    positions_column,
-    repeated_keys,
-    text_column,
-)
+from shortcut_miner.sources.opening.flat_tables import Column, read_columns
+from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, paused_gc, repeated_keys
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import (
@@ -23,6 +16,7 @@ from shortcut_miner.sources.opening.reading import (
     OnBadRow,
     Problem,
     Reading,
+    check_not_empty,
     find_duplicates,
     find_problems,
     is_blank,
@@ -50,7 +44,7 @@ def read_image_labels(content: Content, on_bad_row: OnBadRow) -> Reading:
     assert isinstance(images, dict)
     names = list(images)
     ids, notes = canonical_image_ids(pl.Series("image_id", names, dtype=pl.String))
-    by_record = pl.DataFrame({RECORD: positions_column(range(len(names))), "image_id": ids})
+    by_record = ids.to_frame().with_row_index(RECORD)
     problems = find_problems(by_record, is_blank("image_id"), "image_id", "an id", "image id")
     problems += find_duplicates(by_record, "image_id", "image id")
     entries = source.content.count(b'"classes"')
@@ -95,7 +89,7 @@ def _label_rows(chunk: Chunk[_Detections]) -> tuple[pl.DataFrame, list[Problem]]
     frame = pl.DataFrame(
         {
             RECORD: np.repeat(np.asarray(chunk.positions, dtype=np.uint32), counts),
-            "label": text_column(labels),
+            "label": pl.Series(labels, dtype=pl.String),
             "score": pl.Series(scores, dtype=pl.Float64),
         }
     )
@@ -106,8 +100,8 @@ def read_labels_parquet(content: Content, on_bad_row: OnBadRow) -> Reading:
     """Return the rows of a Parquet table with image_id, label and, optionally, score."""
     source = content.source
     needs = {"image_id": Column("id"), "label": Column("text"), "score": Column("number", is_optional=True)}
-    table = read_columns(content.table, needs).table
-    check_has_rows(content.table, "labels")
+    table, _ = read_columns(content.table, needs)
+    check_not_empty(source.path, table, "labels")
     is_null = pl.col("image_id").is_null()
     problems = find_problems(table, is_null, "image_id", "an id")
     problems += find_problems(table, is_blank("image_id"), "image_id", "an id")

@@ -18,7 +18,7 @@ from shortcut_miner.sources.images.region_tables import (
     gathered,
 )
 from shortcut_miner.sources.opening.files import FileFacts, open_source
-from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, paused_gc
+from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, paused_gc, record_columns
 from shortcut_miner.sources.opening.json_text import (
     DECODE_ERRORS,
     excerpt,
@@ -164,15 +164,8 @@ def _result_rows(chunk: Chunk[_Result]) -> pl.DataFrame:
     corners = np.array([one.bbox for one in chunk.records], np.float64).reshape(-1, 4)
     with np.errstate(over="ignore", invalid="ignore"):
         corners[:, 2:] += corners[:, :2]
-    return pl.DataFrame(
-        {
-            "record": pl.Series(chunk.positions, dtype=pl.UInt32),
-            "image_id": pl.Series([str(one.image_id) for one in chunk.records], dtype=pl.String),
-            "category_id": pl.Series([str(one.category_id) for one in chunk.records], dtype=pl.String),
-            "score": pl.Series([one.score for one in chunk.records], dtype=pl.Float64),
-            "box": pl.Series(box_rows(corners), dtype=pl.Array(pl.Float32, 4)),
-        }
-    )
+    columns = record_columns(chunk, _Result, "image_id", "category_id", "score")
+    return pl.DataFrame(columns | {"box": pl.Series(box_rows(corners), dtype=pl.Array(pl.Float32, 4))})
 
 
 def _by_image(table: pl.DataFrame, problems: list[Problem], notes: tuple[str, ...]) -> RawRegions:

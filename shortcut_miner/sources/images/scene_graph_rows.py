@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, id_column, text_column
+from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, id_column, record_columns
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.list_columns import text_lists
@@ -16,6 +16,7 @@ from shortcut_miner.sources.opening.reading import RECORD, Problem
 
 SCENE_GRAPHS, VISUAL_GENOME = "GQA scene graphs JSON", "Visual Genome objects JSON"
 BOX = ("x", "y", "w", "h")
+_NOT_COUNTED = pl.lit(None, pl.UInt32).alias("region_count")
 
 
 class _Object(msgspec.Struct, gc=False):
@@ -92,15 +93,9 @@ def scene_graph_rows(content: Content) -> SceneRows:
 
 
 def _image_rows(chunk: Chunk[_Graph], names: Sequence[str]) -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            RECORD: pl.Series(chunk.positions, dtype=pl.UInt32),
-            "image_id": text_column([names[position] for position in chunk.positions]),
-            "width": pl.Series([one.width for one in chunk.records], dtype=pl.Float64),
-            "height": pl.Series([one.height for one in chunk.records], dtype=pl.Float64),
-            "region_count": pl.Series([None], dtype=pl.UInt32).new_from_index(0, len(chunk.records)),
-        }
-    )
+    ids = pl.Series([names[position] for position in chunk.positions], dtype=pl.String)
+    sizes = pl.DataFrame(record_columns(chunk, _Graph, "width", "height"))
+    return sizes.select(RECORD, pl.lit(ids).alias("image_id"), "width", "height", _NOT_COUNTED)
 
 
 def _object_rows(
@@ -112,7 +107,7 @@ def _object_rows(
         {
             RECORD: np.repeat(np.asarray(positions, dtype=np.uint32), [len(pairs) for pairs in listed]),
             "object_id": id_column([object_id for object_id, _ in objects]),
-            "name": text_column([_name(one) for _, one in objects]),
+            "name": pl.Series([_name(one) for _, one in objects], dtype=pl.String),
             **{side: boxes.reshape(-1, 4)[:, at] for at, side in enumerate(BOX)},
             "attributes": text_lists([one.attributes or [] for _, one in objects]),
         }
@@ -130,11 +125,9 @@ def visual_genome_rows(content: Content) -> SceneRows:
     images, objects, problems = [], [], []
     for positions, ids, listed, found in _genome_chunks(raws, has_objects="objects" in _keys(raws)):
         problems += found
-        nothing = [None] * len(ids)
-        columns = {RECORD: pl.Series(positions, dtype=pl.UInt32), "image_id": id_column(ids)}
-        sizes = {name: pl.Series(nothing, dtype=pl.Float64) for name in ("width", "height")}
-        counts = {"region_count": pl.Series(nothing, dtype=pl.UInt32)}
-        images.append(pl.DataFrame(columns | sizes | counts))
+        own = pl.DataFrame({RECORD: pl.Series(positions, dtype=pl.UInt32), "image_id": id_column(ids)})
+        sizes = [pl.lit(None, pl.Float64).alias(name) for name in ("width", "height")]
+        images.append(own.with_columns(*sizes, _NOT_COUNTED))
         objects.append(_object_rows(positions, [[(one.object_id, one) for one in few] for few in listed]))
     labels = [f"record {record}" for record in range(len(raws))]
     return SceneRows(VISUAL_GENOME, pl.concat(images), pl.concat(objects), problems, labels)

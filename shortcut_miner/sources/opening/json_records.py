@@ -17,9 +17,13 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, excerpt
-from shortcut_miner.sources.opening.reading import Problem
+from shortcut_miner.sources.opening.reading import RECORD, Problem
 
 CHUNK_RECORDS = 20_000
+_DTYPES: dict[Any, Any] = {
+    **dict.fromkeys((str, str | None), pl.String),
+    **dict.fromkeys((float, float | None), pl.Float64),
+}
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
@@ -79,18 +83,22 @@ def decode_all(raws: Raws, record_type: type[Record], first: int = 0) -> Chunk[R
         )
 
 
-def positions_column(positions: Sequence[int]) -> pl.Series:
-    """Return the working column that numbers a chunk's records."""
-    return pl.Series(positions, dtype=pl.UInt32)
+def record_columns(chunk: Chunk[Record], record_type: type[Record], *fields: str) -> dict[str, pl.Series]:
+    """Return the working column `record` and some fields as columns; all fields if none is named.
 
-
-def text_column(values: Sequence[str | None]) -> pl.Series:
-    """Return a text column."""
-    return pl.Series(values, dtype=pl.String)
+    Fields that are whole numbers or text are ids and become text: 42 and "42" one id, leading zeros survive.
+    """
+    types = {field.name: field.type for field in msgspec.structs.fields(record_type)}
+    columns = {RECORD: pl.Series(chunk.positions, dtype=pl.UInt32)}
+    for name in fields or types:
+        values = [getattr(record, name) for record in chunk.records]
+        is_id = types[name] == int | str
+        columns[name] = id_column(values) if is_id else pl.Series(values, dtype=_DTYPES[types[name]])
+    return columns
 
 
 def id_column(ids: Sequence[int | str]) -> pl.Series:
-    """Return ids as text: 42 and "42" become one id, leading zeros of text survive."""
+    """Return ids as text: see :func:`record_columns`."""
     return pl.Series([str(one) for one in ids], dtype=pl.String)
 
 

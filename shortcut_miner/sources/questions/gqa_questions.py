@@ -9,17 +9,14 @@ from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.json_records import (
     Chunk,
     decode_chunks,
-    id_column,
     paused_gc,
-    positions_column,
+    record_columns,
     repeated_keys,
-    text_column,
 )
 from shortcut_miner.sources.opening.json_text import Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.list_columns import text_lists
 from shortcut_miner.sources.opening.reading import (
-    RECORD,
     OnBadRow,
     Reading,
     find_problems,
@@ -97,31 +94,29 @@ def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = N
 
 
 def _table(chunk: Chunk[_Question], names: Sequence[str]) -> pl.DataFrame:
-    rows = chunk.records
-    types = [row.types or _NO_TYPES for row in rows]
-    maps = [row.annotations or _NO_ANNOTATIONS for row in rows]
-    structural = text_column([one.structural for one in types])
-    return pl.DataFrame(
-        {
-            RECORD: positions_column(chunk.positions),
-            "question_id": text_column([names[position] for position in chunk.positions]),
-            "image_id": id_column([row.imageId for row in rows]),
-            "question": text_column([row.question for row in rows]),
-            "question_type": structural,
-            "answer_type": pl.Series([None], dtype=pl.String).new_from_index(0, len(rows)),
-            "answer": text_column([row.answer for row in rows]),
-            "answers": pl.Series([None], dtype=pl.List(pl.String)).new_from_index(0, len(rows)),
-            "answer_record_key": pl.Series([None], dtype=pl.List(pl.UInt8)).new_from_index(0, len(rows)),
-            "split": pl.Series([None], dtype=pl.String).new_from_index(0, len(rows)),
-            "structural": structural,
-            "semantic": text_column([one.semantic for one in types]),
-            "detailed": text_column([one.detailed for one in types]),
-            "full_answer": text_column([row.fullAnswer for row in rows]),
-            "relevant_question": _ids_column([one.question for one in maps]),
-            "relevant_answer": _ids_column([one.answer for one in maps]),
-            "relevant_full_answer": _ids_column([one.fullAnswer for one in maps]),
-        }
+    types = [row.types or _NO_TYPES for row in chunk.records]
+    maps = [row.annotations or _NO_ANNOTATIONS for row in chunk.records]
+    columns = record_columns(chunk, _Question, "imageId", "question", "answer", "fullAnswer") | {
+        "question_id": _texts([names[position] for position in chunk.positions]),
+        "structural": _texts([one.structural for one in types]),
+        "semantic": _texts([one.semantic for one in types]),
+        "detailed": _texts([one.detailed for one in types]),
+        "relevant_question": _ids_column([one.question for one in maps]),
+        "relevant_answer": _ids_column([one.answer for one in maps]),
+        "relevant_full_answer": _ids_column([one.fullAnswer for one in maps]),
+    }
+    table = pl.DataFrame(columns).rename({"imageId": "image_id", "fullAnswer": "full_answer"})
+    return table.with_columns(
+        question_type="structural",
+        answer_type=pl.lit(None, pl.String),
+        answers=pl.lit(None, pl.List(pl.String)),
+        answer_record_key=pl.lit(None, pl.List(pl.UInt8)),
+        split=pl.lit(None, pl.String),
     )
+
+
+def _texts(values: Sequence[str | None]) -> pl.Series:
+    return pl.Series(values, dtype=pl.String)
 
 
 def _ids_column(maps: Sequence[dict[str, str] | None]) -> pl.Series:

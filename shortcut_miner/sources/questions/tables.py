@@ -98,13 +98,13 @@ def read_question_table(
     check_on_bad_row(on_bad_row)
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
-    rows = read_columns(flat, _needs(flat, columns or column_names(None)))
+    table, broken = read_columns(flat, _needs(flat, columns or column_names(None)))
     total = flat.total if limit is None else min(limit, flat.total)
-    table = rows.table.filter(pl.col(RECORD) < total).with_columns(
+    table = table.filter(pl.col(RECORD) < total).with_columns(
         image_id=pl.coalesce("image_id", "question_id"), answer_record_key=pl.lit(None, pl.List(pl.UInt8))
     )
     problems = [
-        *(one for one in rows.problems if one.records[0] < total),
+        *(one for one in broken if one.records[0] < total),
         *find_problems(table, is_blank("question_id").fill_null(True), "question_id", "an id"),
         *find_problems(table, is_blank("question").fill_null(True), "question", "text that is not blank"),
         *find_duplicates(table, "question_id"),

@@ -13,7 +13,6 @@ from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.flat_tables import (
     PARQUET_MAGIC,
     Column,
-    check_has_rows,
     open_table,
     read_columns,
 )
@@ -24,7 +23,14 @@ from shortcut_miner.sources.opening.json_text import (
     parse_json,
     split_lines,
 )
-from shortcut_miner.sources.opening.reading import Reading, find_problems, settle, without_bad
+from shortcut_miner.sources.opening.kinds import Content
+from shortcut_miner.sources.opening.reading import (
+    Reading,
+    check_not_empty,
+    find_problems,
+    settle,
+    without_bad,
+)
 
 Kind = Literal["id", "number", "index"]
 QUESTION_ID = "question_id"
@@ -58,19 +64,20 @@ def read_question_values(
 
 def _read_values(source: Source, columns: Mapping[str, Kind], what: str) -> Reading:
     flat = open_table(source)
-    check_has_rows(flat, "records" if flat.form.startswith("JSON") else "rows")
+    is_json = flat.form.startswith("JSON")
     needs = {
         name: Column("whole" if kind == "index" else kind, names=_IDS if name == QUESTION_ID else ())
         for name, kind in columns.items()
     }
-    if missing := flat.missing(needs):
+    if (flat.total or not is_json) and (missing := flat.missing(needs)):
         raise SourceError(
             f"{source.path}: got records with {examples(flat.columns, limit=20) or 'nothing'}, expected "
             f"{', '.join(missing)} too. Check that this is the right file."
         )
-    rows = read_columns(flat, needs)
+    check_not_empty(flat.path, range(flat.total), "records" if is_json else "rows")
+    table, problems = read_columns(flat, needs)
     indices = [name for name, kind in columns.items() if kind == "index"]
-    table, problems = rows.table.with_columns(pl.col(indices).cast(pl.UInt32, strict=False)), rows.problems
+    table = table.with_columns(pl.col(indices).cast(pl.UInt32, strict=False))
     for name, kind in columns.items():
         is_bad = pl.col(name).is_null()
         if kind == "number":
@@ -84,7 +91,7 @@ def _read_values(source: Source, columns: Mapping[str, Kind], what: str) -> Read
 
 def has_column(path: str | os.PathLike[str], column: str) -> bool:
     """Return whether the first records of a flat file have a column."""
-    return column in open_table(open_source(path, keep_workbooks=True)).columns
+    return column in Content(open_source(path, keep_workbooks=True)).table.columns
 
 
 def read_id_list(path: str | os.PathLike[str]) -> tuple[pl.Series, Reading]:

@@ -1,6 +1,7 @@
 """VQA v1/v2 questions joined with their annotations, by question_id and never by position."""
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -8,7 +9,7 @@ import polars as pl
 
 from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.kinds import Content
+from shortcut_miner.sources.opening.kinds import Content, Format
 from shortcut_miner.sources.opening.reading import OnBadRow, Reading, check_on_bad_row
 from shortcut_miner.sources.questions.formats import ANNOTATIONS, QUESTIONS
 from shortcut_miner.sources.questions.vqa_questions import check_limit
@@ -57,7 +58,7 @@ def read_vqa_questions(
     """
     check_on_bad_row(on_bad_row)
     check_limit(limit)
-    return _questions(open_source(path), on_bad_row, limit)
+    return _read(open_source(path), QUESTIONS, on_bad_row, limit)
 
 
 def read_vqa_annotations(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Reading:
@@ -84,20 +85,12 @@ def read_vqa_annotations(path: str | os.PathLike[str], *, on_bad_row: OnBadRow =
         is no text, no majority answer, a question_id twice.
     """
     check_on_bad_row(on_bad_row)
-    return _annotations(open_source(path), on_bad_row)
+    return _read(open_source(path), ANNOTATIONS, on_bad_row)
 
 
-def _questions(source: Source, on_bad_row: OnBadRow, limit: int | None) -> Reading:
+def _read(source: Source, formats: Sequence[Format], *options: object) -> Reading:
     content = Content(source)
-    found = known_format(content, QUESTIONS, QUESTIONS[0].kind)
-    reading: Reading = found.read(content, on_bad_row, limit)
-    return reading
-
-
-def _annotations(source: Source, on_bad_row: OnBadRow) -> Reading:
-    content = Content(source)
-    found = known_format(content, ANNOTATIONS, ANNOTATIONS[0].kind)
-    reading: Reading = found.read(content, on_bad_row)
+    reading: Reading = known_format(content, formats, formats[0].kind).read(content, *options)
     return reading
 
 
@@ -136,8 +129,8 @@ def read_vqa(
     check_limit(limit)
     with ThreadPoolExecutor(max_workers=1) as background:
         opening = background.submit(open_source, annotations_path)
-        questions = _questions(open_source(questions_path), on_bad_row, limit)
-        annotations = _annotations(opening.result(), on_bad_row)
+        questions = _read(open_source(questions_path), QUESTIONS, on_bad_row, limit)
+        annotations = _read(opening.result(), ANNOTATIONS, on_bad_row)
     answers = annotations.table.rename({"image_id": "annotated_image_id"})
     joined = questions.table.join(
         answers, on="question_id", how="left", validate="1:1", maintain_order="left"

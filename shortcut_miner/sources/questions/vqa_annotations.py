@@ -13,17 +13,16 @@ from shortcut_miner.sources.opening.json_records import (
     Chunk,
     decode_chunks,
     decoding_problem,
-    id_column,
     paused_gc,
-    positions_column,
-    text_column,
+    record_columns,
 )
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
-from shortcut_miner.sources.opening.reading import RECORD, OnBadRow, Problem, Reading, settle, without_bad
+from shortcut_miner.sources.opening.reading import OnBadRow, Problem, Reading, settle, without_bad
 from shortcut_miner.sources.questions.vqa_questions import id_problems, vqa_records
 
 ANNOTATIONS = "VQA annotations JSON"
+_TEXTS = ("question_id", "image_id", "question_type", "answer_type", "multiple_choice_answer")
 MAX_RECORD_KINDS = 256  # answer_record_key is UInt8
 
 
@@ -73,17 +72,9 @@ def _decode(raws: Raws) -> tuple[pl.DataFrame, list[Problem]]:
             offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
             flat = [one.answer for one_list in lists for one in one_list]
             keys, key_problems = _answer_record_keys(chunk, raws, lists, offsets)
-            columns = {
-                RECORD: positions_column(chunk.positions),
-                "question_id": id_column([row.question_id for row in rows]),
-                "image_id": id_column([row.image_id for row in rows]),
-                "question_type": text_column([row.question_type for row in rows]),
-                "answer_type": text_column([row.answer_type for row in rows]),
-                "answer": text_column([row.multiple_choice_answer for row in rows]),
-                "answers": _answers_column(rows, flat),
-                "answer_record_key": keys,
-            }
-            frames.append(pl.DataFrame(columns))
+            texts = record_columns(chunk, _Annotation, *_TEXTS)
+            lists_of_all = {"answers": _answers_column(rows, flat), "answer_record_key": keys}
+            frames.append(pl.DataFrame(texts | lists_of_all).rename({_TEXTS[-1]: "answer"}))
             problems += chunk.problems + key_problems
     return pl.concat(frames), problems
 
@@ -94,7 +85,7 @@ def _answers_column(rows: Sequence[_Annotation], flat: list[str]) -> pl.Series:
     lists = [one_list for one_list in given if one_list is not None]
     widths = set(map(len, lists))
     if len(lists) == len(given) and len(widths) == 1 and flat:
-        return text_column(flat).reshape((len(rows), widths.pop())).arr.to_list()
+        return pl.Series(flat, dtype=pl.String).reshape((len(rows), widths.pop())).arr.to_list()
     nested = [None if one_list is None else [one.answer for one in one_list] for one_list in given]
     return pl.Series(nested, dtype=pl.List(pl.String))
 

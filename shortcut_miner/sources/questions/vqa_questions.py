@@ -5,17 +5,10 @@ import polars as pl
 
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.json_records import (
-    decode_chunks,
-    id_column,
-    paused_gc,
-    positions_column,
-    text_column,
-)
+from shortcut_miner.sources.opening.json_records import decode_chunks, paused_gc, record_columns
 from shortcut_miner.sources.opening.json_text import Raws, Top, check_no_key_twice, split_array
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import (
-    RECORD,
     OnBadRow,
     Problem,
     Reading,
@@ -93,14 +86,6 @@ def _decode(raws: Raws) -> tuple[pl.DataFrame, list[Problem]]:
     frames, problems = [], []
     with paused_gc():
         for chunk in decode_chunks(raws, _Question):
-            rows = chunk.records
-            columns = {
-                RECORD: positions_column(chunk.positions),
-                "question_id": id_column([row.question_id for row in rows]),
-                "image_id": id_column([row.image_id for row in rows]),
-                "question": text_column([row.question for row in rows]),
-                "split": text_column([row.split for row in rows]),
-            }
-            frames.append(pl.DataFrame(columns))
+            frames.append(pl.DataFrame(record_columns(chunk, _Question)))
             problems += chunk.problems
     return pl.concat(frames), problems
