@@ -16,11 +16,12 @@ from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.flat_tables import (
     PARQUET_MAGIC,
     Column,
+    check_has_rows,
     open_table,
     read_columns,
 )
 from shortcut_miner.sources.opening.json_text import parse_json
-from shortcut_miner.sources.opening.reading import Reading, check_not_empty, find_problems, settle
+from shortcut_miner.sources.opening.reading import Reading, find_problems, settle
 
 SIMILAR_PARQUET, OBJ_MATCHING = "similar classes Parquet", "obj_matching JSON"
 DECIMALS = 6  # of a cosine: coarser than what linear algebra libraries differ by
@@ -136,7 +137,7 @@ def _similar_parquet(source: Source) -> pl.DataFrame:
     flat = open_table(source)
     needs = {"class": Column("text"), "neighbour": Column("text"), "cosine": Column("number")}
     table, _ = read_columns(flat, needs)
-    check_not_empty(flat.path, table, "neighbours")
+    check_has_rows(flat, "neighbours")
     problems = [
         problem
         for name, expected in (("class", "a name"), ("neighbour", "a name"))

@@ -10,11 +10,11 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
-from shortcut_miner.sources.opening.flat_tables import Column, FlatTable, read_columns
+from shortcut_miner.sources.opening.flat_tables import Column, FlatTable, check_has_rows, read_columns
 from shortcut_miner.sources.opening.json_records import decode_all, id_column
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Raws, fields_of
 from shortcut_miner.sources.opening.kinds import Content
-from shortcut_miner.sources.opening.reading import RECORD, Problem, check_not_empty
+from shortcut_miner.sources.opening.reading import RECORD, Problem
 
 LMMS_EVAL_SAMPLES = "lmms-eval samples JSONL"
 VLMEVALKIT_JSON, VLMEVALKIT_TSV = "VLMEvalKit results JSON", "VLMEvalKit results TSV"
@@ -189,5 +189,5 @@ def read_vlmevalkit(content: Content, allow_doc_id: bool) -> AnswerRows:
 
 def answer_rows(table: FlatTable, needs: dict[str, Column], notes: tuple[str, ...]) -> AnswerRows:
     """Return the answers of a flat table; `needs` says where question_id and answer are."""
-    check_not_empty(table.path, range(table.total), "predictions")
+    check_has_rows(table, "predictions")
     return AnswerRows(*read_columns(table, needs), table.total, table.label, notes)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import msgspec
 import polars as pl
 
-from shortcut_miner.sources.opening.flat_tables import Column, read_columns
+from shortcut_miner.sources.opening.flat_tables import Column, check_has_rows, read_columns
 from shortcut_miner.sources.opening.json_records import decode_all, paused_gc, record_columns, repeated_keys
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
 from shortcut_miner.sources.opening.kinds import Content, with_fields
-from shortcut_miner.sources.opening.reading import Problem, check_not_empty, find_duplicates, find_problems
+from shortcut_miner.sources.opening.reading import Problem, find_duplicates, find_problems
 
 SOFT_LABELS, SOFT_LABELS_PARQUET = "soft labels JSON", "soft labels Parquet"
 COLUMNS = ("question_id", "answer", "weight")
@@ -96,7 +96,7 @@ def read_labels_parquet(content: Content) -> LabelRows:
     """Return the labels of a Parquet table with question_id, answer, weight."""
     needs = {"question_id": Column("id"), "answer": Column("text"), "weight": Column("number")}
     table, _ = read_columns(content.table, needs)
-    check_not_empty(content.table.path, table, "labels")
+    check_has_rows(content.table, "labels")
     is_repeated = pl.col("answer").is_not_null() & pl.struct("question_id", "answer").is_duplicated()
     is_beside_others = pl.col("answer").is_null() & (pl.len().over("question_id") > 1)
     problems = [

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.flat_tables import Column, read_columns
+from shortcut_miner.sources.opening.flat_tables import Column, check_has_rows, read_columns
 from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, paused_gc, repeated_keys
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
@@ -16,7 +16,6 @@ from shortcut_miner.sources.opening.reading import (
     OnBadRow,
     Problem,
     Reading,
-    check_not_empty,
     find_duplicates,
     find_problems,
     is_blank,
@@ -101,7 +100,7 @@ def read_labels_parquet(content: Content, on_bad_row: OnBadRow) -> Reading:
     source = content.source
     needs = {"image_id": Column("id"), "label": Column("text"), "score": Column("number", is_optional=True)}
     table, _ = read_columns(content.table, needs)
-    check_not_empty(source.path, table, "labels")
+    check_has_rows(content.table, "labels")
     is_null = pl.col("image_id").is_null()
     problems = find_problems(table, is_null, "image_id", "an id")
     problems += find_problems(table, is_blank("image_id"), "image_id", "an id")

@@ -6,7 +6,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from shortcut_miner.errors import SourceError, examples
@@ -72,67 +72,64 @@ _PACKINGS = (
 )
 
 
-@dataclass(slots=True)
-class Layers:
-    """A file with its compression layers removed one by one.
-
-    Attributes
-    ----------
-    shown : str
-        The file's path, for messages.
-    content : binary file
-        What is left; buffered.
-    member : str or None
-        Name of the zip member to read, or that was read.
-    packing : list of str
-        The layers removed, outermost first: "zip", "gzip", "zstd".
-    """
-
-    shown: str
-    content: Any
-    member: str | None
-    packing: list[str] = field(default_factory=list)
-
-
 def unpack(
-    shown: str, stored: BinaryIO, member: str | None, *, is_whole: bool, keep_workbooks: bool = False
-) -> Layers:
+    shown: str, stored: BinaryIO, wanted: str | None, *, is_whole: bool, keep_workbooks: bool = False
+) -> tuple[Any, tuple[str, ...], str | None]:
     """Remove compression layers until none is left, as far as four.
 
     Parameters
     ----------
     stored : buffered binary file
         Can go back to its start.
+    wanted : str or None
+        Name of a zip member.
     is_whole : bool
         Unpack at once what is read at once, for those who read everything; else piece by piece.
     keep_workbooks : bool
         Leave .xlsx files, which are zip archives, as they are; else they are refused.
+
+    Returns
+    -------
+    content : buffered binary file
+        What is left.
+    packing : tuple of str
+        The layers removed, outermost first: "zip", "gzip", "zstd".
+    member : str or None
+        The zip member that was entered.
 
     Raises
     ------
     SourceError
         An unknown member, an archive that is not read; while reading: truncated or damaged.
     """
-    layers, wanted = Layers(shown, stored, member), member
-    layers.member = None
+    content: Any = stored
+    removed: list[str] = []
+    member = None
     size = -1 if is_whole else _PACKED_BYTES
     for _ in range(MAX_LAYERS):
-        start = _peek(layers.content, 4)
+        start = _peek(content, 4)
         packing = next((one for one in _PACKINGS if start.startswith(one.first_bytes)), None)
         if packing is not None:
-            layers.content = _file_of(_decoded(shown, layers.content, packing, size), size)
-            layers.packing.append(packing.name)
-        elif start in (_ZIP, _EMPTY_ZIP) and layers.member is None:
-            if not _enter_zip(layers, wanted, size, keep_workbooks=keep_workbooks):
-                return layers
+            content = _file_of(_decoded(shown, content, packing, size), size)
+            removed.append(packing.name)
+        elif start in (_ZIP, _EMPTY_ZIP) and member is None:
+            packed = content if content.seekable() else io.BytesIO(content.read())
+            with _zip_errors(shown):
+                archive = zipfile.ZipFile(packed)
+            if keep_workbooks and wanted is None and _WORKBOOK_PART in archive.namelist():
+                packed.seek(0)
+                return packed, tuple(removed), None
+            member = _choose_member(shown, archive.infolist(), wanted)
+            content = _file_of(_member_pieces(shown, archive, member, size), size)
+            removed.append("zip")
         else:
             break
-    if wanted is not None and layers.member is None:
+    if wanted is not None and member is None:
         raise SourceError(
             f"{shown}: got a path inside a file that is no zip archive, expected archive.zip/member. "
             "Check the path."
         )
-    return layers
+    return content, tuple(removed), member
 
 
 def is_workbook(content: bytes) -> bool:
@@ -181,24 +178,8 @@ def _decoded(shown: str, packed: BinaryIO, packing: _Packing, size: int) -> Iter
         )
 
 
-def _enter_zip(layers: Layers, wanted: str | None, size: int, *, keep_workbooks: bool) -> bool:
-    """Put a zip's member in its place; return False for a workbook, which stays what it is."""
-    packed = layers.content if layers.content.seekable() else io.BytesIO(layers.content.read())
-    with _zip_errors(layers.shown):
-        archive = zipfile.ZipFile(packed)
-        if keep_workbooks and wanted is None and _WORKBOOK_PART in archive.namelist():
-            packed.seek(0)
-            layers.content = packed
-            return False
-        layers.member = _choose_member(layers.shown, archive.infolist(), wanted)
-        opened = archive.open(layers.member)
-    layers.content = _file_of(_member_pieces(layers.shown, opened, size), size)
-    layers.packing.append("zip")
-    return True
-
-
-def _member_pieces(shown: str, opened: Any, size: int) -> Iterator[bytes]:
-    with _zip_errors(shown), opened:
+def _member_pieces(shown: str, archive: zipfile.ZipFile, member: str, size: int) -> Iterator[bytes]:
+    with _zip_errors(shown), archive.open(member) as opened:
         while piece := opened.read(size):
             yield piece
 

@@ -99,16 +99,18 @@ def open_source(path: str | os.PathLike[str], *, keep_workbooks: bool = False) -
         stored = file.read_bytes()
     check_not_empty_file(shown, len(stored))
     digest = in_background(lambda: hashlib.sha256(stored).hexdigest())
-    layers = unpack(shown, io.BytesIO(stored), member, is_whole=True, keep_workbooks=keep_workbooks)
-    content = layers.content.read().removeprefix(UTF8_BOM)
+    left, packing, member = unpack(
+        shown, io.BytesIO(stored), member, is_whole=True, keep_workbooks=keep_workbooks
+    )
+    content = left.read().removeprefix(UTF8_BOM)
     refuse_unreadable(shown, content)
     return Source(
         path=shown,
         content=content,
-        packing=tuple(layers.packing),
+        packing=packing,
         name=file.name,
         size=len(stored),
-        member=layers.member,
+        member=member,
         digest=digest,
     )
 

@@ -33,13 +33,14 @@ from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.json_records import Chunk, decode_all, decode_chunks
 from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
+    ParsedJson,
     Raws,
     fields_of,
     first_bytes,
     parse_json,
     split_lines,
 )
-from shortcut_miner.sources.opening.reading import RECORD, Problem, damaged
+from shortcut_miner.sources.opening.reading import RECORD, Problem, check_not_empty, damaged
 from shortcut_miner.sources.opening.workbooks import read_sheet
 
 Kind = Literal["id", "text", "value", "texts", "number", "whole", "any"]
@@ -159,24 +160,18 @@ def open_table(source: Source) -> FlatTable:
     start = first_bytes(source.content)
     if source.content.startswith((PARQUET_MAGIC, ARROW_MAGIC)):
         return open_columns(source.content, source.path)
-    if is_workbook(source.content):
-        sheet = read_sheet(source)
-        return FlatTable(
-            path=source.path, form="xlsx", columns=sheet.header, total=len(sheet.frame), content=sheet,
-            label=lambda record: f"row {sheet.lines[record]}",
-        )  # fmt: skip
     if start == b"{":
         flat = lines_table(source.path, split_lines(source))
         # Lines that are no objects of their own may be one broken document.
         return flat if flat.columns else replace(flat, columns=[*map(str, parse_json(source).top)])
     if start == b"[":
-        parsed = parse_json(source)
-        assert isinstance(parsed.top, list)
-        return records_table(source.path, parsed.top, parsed.notes)
-    text = read_csv(source)
+        return records_table(source.path, parse_json(source))
+    is_sheet = is_workbook(source.content)
+    text = read_sheet(source) if is_sheet else read_csv(source)
     return FlatTable(
-        path=source.path, form="CSV", columns=text.header, total=len(text.lines), content=text,
-        label=lambda record: f"line {text.lines[record]}",
+        path=source.path, form="xlsx" if is_sheet else "CSV", columns=text.header, content=text,
+        total=len(text.frame) if is_sheet else len(text.lines),
+        label=lambda record: f"{'row' if is_sheet else 'line'} {text.lines[record]}",
     )  # fmt: skip
 
 
@@ -189,11 +184,12 @@ def lines_table(path: str, lines: Sequence[tuple[int, bytes]]) -> FlatTable:
     )  # fmt: skip
 
 
-def records_table(path: str, raws: Raws, notes: tuple[str, ...] = ()) -> FlatTable:
-    """Return undecoded JSON records as a flat table."""
+def records_table(path: str, parsed: ParsedJson) -> FlatTable:
+    """Return a JSON list of records as a flat table."""
+    raws: Any = parsed.top
     return FlatTable(
         path=path, form="JSON", columns=_fields_seen(raws), total=len(raws), content=raws,
-        label="record {}".format, notes=notes,
+        label="record {}".format, notes=parsed.notes,
     )  # fmt: skip
 
 
@@ -236,6 +232,13 @@ def read_columns(flat: FlatTable, needs: Needs) -> Rows:
         return table.insert_column(0, text.records.alias(RECORD)), list(text.uneven)
     chunk = decode_all(flat.content, _record_type(needs, names))
     return _json_columns(flat, chunk, needs), chunk.problems
+
+
+def check_has_rows(flat: FlatTable, what: str) -> None:
+    """Raise SourceError for a table of the right columns without any row."""
+    if not flat.total and flat.form in _TYPED:
+        raise SourceError(f"{flat.path}: got a table without rows, expected at least one. Check the file.")
+    check_not_empty(flat.path, range(flat.total), what)
 
 
 def read_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:

@@ -100,7 +100,7 @@ class Content:
         if self.forms[0] == "JSONL":
             return lines_table(self.source.path, self.lines)
         if self.forms[0] == "JSON" and isinstance(self.json.top, list):
-            return records_table(self.source.path, self.json.top, self.json.notes)
+            return records_table(self.source.path, self.json)
         return open_table(self.source)
 
     @property

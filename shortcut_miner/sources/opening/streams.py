@@ -104,17 +104,16 @@ def _opened(path: str | os.PathLike[str], *, with_digest: bool) -> Iterator[Stre
             stored = closing.enter_context(io.BufferedReader(io.FileIO(file), buffer_size=BUFFER_BYTES))
             size = file.stat().st_size
             check_not_empty_file(shown, size)
-            layers = unpack(shown, stored, member, is_whole=False)
-            content = layers.content
+            content, packing, member = unpack(shown, stored, member, is_whole=False)
             if content.peek(len(UTF8_BOM))[: len(UTF8_BOM)] == UTF8_BOM:
                 content.read(len(UTF8_BOM))
         digest = in_background(lambda: file_facts(file).sha256) if with_digest else Future()
         yield Stream(
             path=shown,
             content=content,
-            packing=tuple(layers.packing),
+            packing=packing,
             name=file.name,
             size=size,
-            member=layers.member,
+            member=member,
             digest=digest,
         )

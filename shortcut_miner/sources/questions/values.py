@@ -13,6 +13,7 @@ from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.flat_tables import (
     PARQUET_MAGIC,
     Column,
+    check_has_rows,
     open_table,
     read_columns,
 )
@@ -26,7 +27,6 @@ from shortcut_miner.sources.opening.json_text import (
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import (
     Reading,
-    check_not_empty,
     find_problems,
     settle,
     without_bad,
@@ -74,7 +74,7 @@ def _read_values(source: Source, columns: Mapping[str, Kind], what: str) -> Read
             f"{source.path}: got records with {examples(flat.columns, limit=20) or 'nothing'}, expected "
             f"{', '.join(missing)} too. Check that this is the right file."
         )
-    check_not_empty(flat.path, range(flat.total), "records" if is_json else "rows")
+    check_has_rows(flat, "records" if is_json else "rows")
     table, problems = read_columns(flat, needs)
     indices = [name for name, kind in columns.items() if kind == "index"]
     table = table.with_columns(pl.col(indices).cast(pl.UInt32, strict=False))
