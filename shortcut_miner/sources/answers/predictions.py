@@ -1,6 +1,7 @@
 """A model's answers: VQA results or GQA predictions JSON, JSONL, CSV, Parquet, and evaluators' files."""
 
 import os
+from dataclasses import replace
 
 import polars as pl
 
@@ -15,9 +16,8 @@ from shortcut_miner.sources.opening.reading import (
     check_on_bad_row,
     find_duplicates,
     find_problems,
+    finished,
     is_blank,
-    settle,
-    without_bad,
 )
 from shortcut_miner.sources.recognise import known_format
 
@@ -70,15 +70,11 @@ def read_predictions(
     table = rows.table
     problems = rows.problems + find_problems(table, is_blank("question_id"), "question_id", "an id")
     problems += find_duplicates(table, "question_id")
-    dropped = settle(source, "predictions", problems, rows.total, on_bad_row, rows.label)
-    table = without_bad(table, problems)
-    return Reading(
-        table=table,
-        kind=found.kind,
-        file=source.facts(),
-        dropped=dropped,
-        notes=rows.notes + _empty_answer_notes(table),
-    )
+    reading = finished(
+        source, found.kind, table, problems,
+        what="predictions", total=rows.total, on_bad_row=on_bad_row, label=rows.label,
+    )  # fmt: skip
+    return replace(reading, notes=rows.notes + _empty_answer_notes(reading.table))
 
 
 def _empty_answer_notes(table: pl.DataFrame) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """Soft labels, {answer: weight} a question: LXMERT-style lists, plain JSON objects, or our own Parquet."""
 
 import os
+from dataclasses import replace
 
 import polars as pl
 
@@ -13,9 +14,8 @@ from shortcut_miner.sources.opening.reading import (
     Reading,
     check_on_bad_row,
     find_problems,
+    finished,
     is_blank,
-    settle,
-    without_bad,
 )
 from shortcut_miner.sources.recognise import known_format
 
@@ -62,15 +62,11 @@ def read_soft_labels(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "er
         *find_problems(table, is_blank("question_id"), "question_id", "an id"),
         *find_problems(table, pl.col("answer").is_not_null() & is_bad, "weight", "a number of at least 0"),
     ]
-    dropped = settle(source, rows.what, problems, rows.total, on_bad_row, rows.label)
-    table = without_bad(table, problems)
-    return Reading(
-        table=table,
-        kind=found.kind,
-        file=source.facts(),
-        dropped=dropped,
-        notes=rows.notes + _unlabelled_notes(table),
-    )
+    reading = finished(
+        source, found.kind, table, problems,
+        what=rows.what, total=rows.total, on_bad_row=on_bad_row, label=rows.label,
+    )  # fmt: skip
+    return replace(reading, notes=rows.notes + _unlabelled_notes(reading.table))
 
 
 def _unlabelled_notes(table: pl.DataFrame) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """Object labels of images: image-to-detection JSON, and our own Parquet table."""
 
+from dataclasses import replace
 from itertools import islice
 
 import msgspec
@@ -18,9 +19,8 @@ from shortcut_miner.sources.opening.reading import (
     Reading,
     find_duplicates,
     find_problems,
+    finished,
     is_blank,
-    settle,
-    without_bad,
 )
 
 IMAGE_LABELS, LABELS_PARQUET = "image-to-detection JSON", "labels Parquet"
@@ -58,17 +58,12 @@ def read_image_labels(content: Content, on_bad_row: OnBadRow) -> Reading:
     is_outside = ~pl.col("score").is_between(0, 1)
     problems += find_problems(table, is_outside, "score", "numbers from 0 to 1", "scores")
     problems += find_problems(table, is_blank("label"), "label", "labels that are not blank", "classes")
-    dropped = settle(
-        source, "images", problems, len(names), on_bad_row, lambda record: f"image {names[record]!r}"
-    )
-    table = without_bad(table.with_columns(image_id=ids.gather(table[RECORD])), problems)
-    return Reading(
-        table=table.select("image_id", "label", "score"),
-        kind=IMAGE_LABELS,
-        file=source.facts(),
-        dropped=dropped,
-        notes=content.json.notes + notes,
-    )
+    labels = table.with_columns(image_id=ids.gather(table[RECORD]))
+    return finished(
+        source, IMAGE_LABELS, labels.select(RECORD, "image_id", "label", "score"), problems,
+        what="images", total=len(names), on_bad_row=on_bad_row,
+        label=lambda record: f"image {names[record]!r}", notes=content.json.notes + notes,
+    )  # fmt: skip
 
 
 def _label_rows(chunk: Chunk[_Detections]) -> tuple[pl.DataFrame, list[Problem]]:
@@ -111,8 +106,9 @@ def read_labels_parquet(content: Content, on_bad_row: OnBadRow) -> Reading:
     problems += find_problems(
         table, says_none, "label", "null only in an image's single row, without a score"
     )
-    dropped = settle(source, "rows", problems, table.height, on_bad_row, "row {}".format)
-    table = without_bad(table, problems)
-    ids, notes = canonical_image_ids(table["image_id"])
-    table = table.with_columns(image_id=ids)
-    return Reading(table=table, kind=LABELS_PARQUET, file=source.facts(), dropped=dropped, notes=notes)
+    reading = finished(
+        source, LABELS_PARQUET, table, problems,
+        what="rows", total=table.height, on_bad_row=on_bad_row, label=content.table.label,
+    )  # fmt: skip
+    ids, notes = canonical_image_ids(reading.table["image_id"])
+    return replace(reading, table=reading.table.with_columns(image_id=ids), notes=notes)

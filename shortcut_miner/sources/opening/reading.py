@@ -110,6 +110,24 @@ def settle(
     return dropped
 
 
+def finished(
+    source: Source,
+    kind: str,
+    table: pl.DataFrame,
+    problems: Sequence[Problem],
+    *,
+    what: str,
+    total: int,
+    on_bad_row: OnBadRow,
+    label: Callable[[int], str] = "record {}".format,
+    notes: tuple[str, ...] = (),
+) -> Reading:
+    """Return the rows of a file without the bad ones; see :func:`settle` for the parameters and errors."""
+    dropped = settle(source, what, problems, total, on_bad_row, label)
+    good = without_bad(table, problems)
+    return Reading(table=good, kind=kind, file=source.facts(), dropped=dropped, notes=notes)
+
+
 def check_not_empty(path: str, records: Sized, what: str) -> None:
     """Raise SourceError for a file of the right format without any record."""
     if not len(records):

@@ -17,12 +17,12 @@ from shortcut_miner.sources.opening.json_text import Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.list_columns import text_lists
 from shortcut_miner.sources.opening.reading import (
+    RECORD,
     OnBadRow,
     Reading,
     find_problems,
+    finished,
     is_blank,
-    settle,
-    without_bad,
 )
 
 GQA_QUESTIONS = "GQA questions JSON"
@@ -79,18 +79,13 @@ def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = N
     problems += find_problems(table, is_blank("question_id"), "question_id", "an id", "question id")
     problems += find_problems(table, is_blank("image_id"), "image_id", "an id", "imageId")
     problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
-    dropped = settle(
-        source, "questions", problems, len(names), on_bad_row, lambda record: f"question {names[record]!r}"
-    )
     ids, notes = canonical_image_ids(table["image_id"])
-    table = without_bad(table.with_columns(image_id=ids), problems).select(COLUMNS)
-    facts = source.facts()
-    return (
-        Reading(
-            table=table, kind=GQA_QUESTIONS, file=facts, dropped=dropped, notes=content.json.notes + notes
-        ),
-        len(names),
-    )
+    reading = finished(
+        source, GQA_QUESTIONS, table.with_columns(image_id=ids).select(RECORD, *COLUMNS), problems,
+        what="questions", total=len(names), on_bad_row=on_bad_row,
+        label=lambda record: f"question {names[record]!r}", notes=content.json.notes + notes,
+    )  # fmt: skip
+    return reading, len(names)
 
 
 def _table(chunk: Chunk[_Question], names: Sequence[str]) -> pl.DataFrame:

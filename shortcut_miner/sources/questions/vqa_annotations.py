@@ -1,6 +1,7 @@
 """VQA v1/v2 annotations JSON: majority answer, every annotator's answer, question and answer type."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 import numpy as np
@@ -18,7 +19,7 @@ from shortcut_miner.sources.opening.json_records import (
 )
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
-from shortcut_miner.sources.opening.reading import OnBadRow, Problem, Reading, settle, without_bad
+from shortcut_miner.sources.opening.reading import OnBadRow, Problem, Reading, finished
 from shortcut_miner.sources.questions.vqa_questions import id_problems, vqa_records
 
 ANNOTATIONS = "VQA annotations JSON"
@@ -52,15 +53,15 @@ def count_annotations(top: dict[str, msgspec.Raw]) -> Counts:
 
 def read_annotations(content: Content, on_bad_row: OnBadRow) -> Reading:
     """Return the annotations of an opened file; see :func:`.vqa.read_vqa_annotations`."""
-    source = content.source
     raws, notes = vqa_records(content, "annotations")
     table, problems = _decode(raws)
     problems += id_problems(table)
-    dropped = settle(source, "annotations", problems, len(raws), on_bad_row)
     image_ids, id_notes = canonical_image_ids(table["image_id"])
-    table = without_bad(table.with_columns(image_id=image_ids), problems)
-    notes += id_notes + _answer_notes(table)
-    return Reading(table=table, kind=ANNOTATIONS, file=source.facts(), dropped=dropped, notes=notes)
+    reading = finished(
+        content.source, ANNOTATIONS, table.with_columns(image_id=image_ids), problems,
+        what="annotations", total=len(raws), on_bad_row=on_bad_row,
+    )  # fmt: skip
+    return replace(reading, notes=notes + id_notes + _answer_notes(reading.table))
 
 
 def _decode(raws: Raws) -> tuple[pl.DataFrame, list[Problem]]:

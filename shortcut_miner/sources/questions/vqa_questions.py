@@ -15,9 +15,8 @@ from shortcut_miner.sources.opening.reading import (
     check_not_empty,
     find_duplicates,
     find_problems,
+    finished,
     is_blank,
-    settle,
-    without_bad,
 )
 
 QUESTIONS = "VQA questions JSON"
@@ -43,16 +42,16 @@ def count_questions(top: dict[str, msgspec.Raw]) -> Counts:
 
 def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> Reading:
     """Return the questions of an opened file; see :func:`.vqa.read_vqa_questions`."""
-    source = content.source
     raws, notes = vqa_records(content, "questions")
     raws = raws[:limit]
     table, problems = _decode(raws)
     problems += id_problems(table)
     problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
-    dropped = settle(source, "questions", problems, len(raws), on_bad_row)
     image_ids, id_notes = canonical_image_ids(table["image_id"])
-    table = without_bad(table.with_columns(image_id=image_ids), problems)
-    return Reading(table=table, kind=QUESTIONS, file=source.facts(), dropped=dropped, notes=notes + id_notes)
+    return finished(
+        content.source, QUESTIONS, table.with_columns(image_id=image_ids), problems,
+        what="questions", total=len(raws), on_bad_row=on_bad_row, notes=notes + id_notes,
+    )  # fmt: skip
 
 
 def check_limit(limit: int | None) -> None:
