@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from shortcut_miner.sources.recognise import FileKind
 
 Paths = Annotated[tuple[Path, ...], Parameter(group=INPUTS, negative=())]
-_FOR_MINE = ("a Parquet table", "a text table", "JSON Lines")
+_FOR_MINE = (
+    "a Parquet table", "an Arrow table", "an .xlsx file with", "a text table", "JSON Lines",
+    "a JSON list of records",
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,28 +139,28 @@ def _shortened(lines: list[str], most: int) -> tuple[list[str], list[str]]:
 
 def _readers() -> dict[str, Callable[..., "Reading"]]:
     """Return the reader of each format; other commands have readers of their own for some formats."""
+    from shortcut_miner.sources.answers.formats import PREDICTIONS, SOFT_LABELS
     from shortcut_miner.sources.answers.predictions import read_predictions
     from shortcut_miner.sources.answers.soft_labels import read_soft_labels
+    from shortcut_miner.sources.images import regions
+    from shortcut_miner.sources.images.formats import LABELS, SCENE_GRAPHS
     from shortcut_miner.sources.images.labels import read_labels
-    from shortcut_miner.sources.images.regions import read_regions
     from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
-    from shortcut_miner.sources.opening import kinds
+    from shortcut_miner.sources.questions.formats import ANNOTATIONS, GQA, QUESTIONS
     from shortcut_miner.sources.questions.gqa import read_gqa_questions
     from shortcut_miner.sources.questions.vqa import read_vqa_annotations, read_vqa_questions
 
-    labels = (kinds.IMAGE_LABELS, kinds.COCO_INSTANCES, kinds.LABELS_PARQUET)
-    # Formats of boxes that need no second file.
-    boxes = (kinds.BOTTOM_UP_TSV, kinds.VINVL_TSV, kinds.PIPELINE_JSONL, kinds.REGIONS_PARQUET)
-    return {
-        kinds.GQA_QUESTIONS: read_gqa_questions,
-        **dict.fromkeys((kinds.SCENE_GRAPHS, kinds.VISUAL_GENOME), read_scene_graphs),
-        **dict.fromkeys(boxes, read_regions),
-        kinds.QUESTIONS: read_vqa_questions,
-        kinds.ANNOTATIONS: read_vqa_annotations,
-        **dict.fromkeys(labels, read_labels),
-        **dict.fromkeys(kinds.PREDICTION_KINDS, read_predictions),
-        **dict.fromkeys(kinds.SOFT_LABEL_KINDS, read_soft_labels),
-    }
+    families = (
+        (QUESTIONS, read_vqa_questions),
+        (ANNOTATIONS, read_vqa_annotations),
+        (GQA, read_gqa_questions),
+        (regions.FORMATS, regions.read_regions),
+        (LABELS, read_labels),
+        (SCENE_GRAPHS, read_scene_graphs),
+        (PREDICTIONS, read_predictions),
+        (SOFT_LABELS, read_soft_labels),
+    )
+    return {one.kind: read for formats, read in families for one in formats if not one.takes_info}
 
 
 def _provenance(path: Path) -> dict[str, Any]:

@@ -30,7 +30,8 @@ from shortcut_miner.errors import ConfigError
 if TYPE_CHECKING:
     import polars as pl
 
-    from shortcut_miner.sources.item_tables import TableRead
+    from shortcut_miner.sources.opening.reading import Reading
+    from shortcut_miner.storage import InputRecord
 
 Column = Annotated[str | None, Parameter(group=INPUTS)]
 Choose = Parameter(group=METHOD)
@@ -119,30 +120,50 @@ def mine(
         if on_stage is not None:
             on_stage(f"mine {table}")
         read = read_table(table, columns, skip_bad_rows=on_bad_row == "skip", limit=rows)
-        found = mine_rules(read.rows, "answer", threads=threads, **options)
+        found = mine_rules(read.table, "answer", threads=threads, **options)
         if out is not None and not dry_run:
             _write(out, found, read, dataclasses.asdict(columns) | options | {"limit": rows})
-    if read.without_answer:
-        warn(f"{read.without_answer:,} rows without an answer were skipped")
+    for reason, count in read.dropped.items():
+        warn(f"{count:,} {reason} were skipped")
     if shown.format == "json":
-        print_json({"rows": len(read.rows), "total": len(found), "rules": found.head(show).to_dicts()})
+        print_json({"rows": len(read.table), "total": len(found), "rules": found.head(show).to_dicts()})
     else:
         print_rules(found.head(show))
-        note(shown, f"{how_many(len(found), show, '--show')}, from {len(read.rows):,} rows")
+        note(shown, f"{how_many(len(found), show, '--show')}, from {len(read.table):,} rows")
         note(
             shown,
             f"took {time.perf_counter() - started:.1f} s"
             + ("" if out is None or dry_run else f"; written: {out}"),
         )
-    return INCOMPLETE if read.without_answer else DONE
+    return INCOMPLETE if read.dropped else DONE
 
 
-def _write(out: Path, found: "pl.DataFrame", read: "TableRead", config: dict[str, Any]) -> None:
+def _write(out: Path, found: "pl.DataFrame", read: "Reading", config: dict[str, Any]) -> None:
     from shortcut_miner.storage import MANIFEST, Provenance, staged_folder, write_json, write_parquet
 
-    lost = {"rows without an answer": read.without_answer} if read.without_answer else {}
-    counts = {"rows": len(read.rows), "rules": len(found)}
-    provenance = Provenance(command="mine", config=config, inputs=(read.record,), counts=counts, dropped=lost)
+    provenance = Provenance(
+        command="mine",
+        config=config,
+        inputs=(_record(read),),
+        counts={"rows": len(read.table), "rules": len(found)},
+        dropped=read.dropped,
+    )
     with staged_folder(out) as folder:
         write_parquet(found, folder / "rules.parquet", provenance)
         write_json(provenance.for_manifest(), folder / MANIFEST)
+
+
+def _record(read: "Reading") -> "InputRecord":
+    import polars as pl
+
+    from shortcut_miner.storage import InputRecord, table_sha256
+
+    file = read.file
+    flat = read.table.select("answer", *(pl.col(name).list.join("\x1f") for name in ("words", "objects")))
+    return InputRecord(
+        role="table",
+        name=file.name if file.member is None else f"{file.name}/{file.member}",
+        size=file.size,
+        sha256=file.sha256,
+        content_sha256=table_sha256(flat, flat.columns),
+    )

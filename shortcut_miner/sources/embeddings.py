@@ -3,7 +3,6 @@
 Only the words asked for are kept, so files of several gigabytes need little memory.
 """
 
-import io
 import os
 import re
 import zipfile
@@ -16,10 +15,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.errors import BackendError, SourceError, examples
-from shortcut_miner.sources.opening.files import FileFacts, open_source
-from shortcut_miner.sources.opening.kinds import PARQUET_MAGIC
-from shortcut_miner.sources.opening.parquet import read_schema
-from shortcut_miner.sources.opening.streams import Stream, facts_of_all, file_facts, open_stream
+from shortcut_miner.sources.opening.files import FileFacts, facts_of_all, file_facts, open_source
+from shortcut_miner.sources.opening.flat_tables import (
+    PARQUET_MAGIC,
+    Column,
+    column_errors,
+    open_table,
+    scan_columns,
+)
+from shortcut_miner.sources.opening.streams import Stream, open_stream
 
 Vectors = NDArray[np.float64]
 
@@ -284,21 +288,18 @@ def _text(word: str | bytes) -> str:
 
 def _read_parquet(path: Path, wanted: Collection[str]) -> Embeddings:
     source = open_source(path)
-    schema = read_schema(source)
-    word = next((name for name in _WORDS if schema.get(name) == pl.String), None)
-    vector = next((name for name in _VECTORS if isinstance(schema.get(name), pl.List | pl.Array)), None)
+    flat = open_table(source)
+    word = next((name for name in _WORDS if flat.types.get(name) == pl.String), None)
+    vector = next((name for name in _VECTORS if isinstance(flat.types.get(name), pl.List | pl.Array)), None)
     if word is None or vector is None:
         raise SourceError(
-            f"{path}: got a Parquet table with the columns {examples(schema, limit=20)}, expected word "
-            "(text) and "
-            "vector (lists of numbers). Rename or convert its columns."
+            f"{path}: got a Parquet table with the columns {examples(flat.columns, limit=20)}, expected word "
+            "(text) and vector (lists of numbers). Rename or convert its columns."
         )
-    table = (
-        pl.scan_parquet(io.BytesIO(source.content))
-        .select(word=word, vector=pl.col(vector).cast(pl.List(pl.Float64)))
-        .filter(pl.col("word").is_in(list(wanted)))
-        .collect()
-    )
+    needs = {"word": Column("text", names=(word,)), "vector": Column("any", names=(vector,))}
+    asked = scan_columns(flat, needs).filter(pl.col("word").is_in(list(wanted)))
+    with column_errors(flat.path):
+        table = asked.cast({"vector": pl.List(pl.Float64)}).collect()
     lengths = table["vector"].list.len().unique().to_list()
     if len(lengths) > 1 or table["vector"].null_count() or table["vector"].explode().null_count():
         raise SourceError(

@@ -1,38 +1,19 @@
-"""What a file is and what it holds, by its content."""
+"""What a file is and what it holds, by its content: every family's table of formats is asked."""
 
-import io
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-import polars as pl
-
 from shortcut_miner.errors import SourceError, examples
-from shortcut_miner.sources.answers.evaluators import (
-    is_workbook,
-    open_workbook,
-    read_workbook,
-    workbook_shape,
-)
-from shortcut_miner.sources.images.regions import STREAMED_KINDS, region_kind
-from shortcut_miner.sources.opening.csv_text import csv_shape, read_csv
-from shortcut_miner.sources.opening.files import FileFacts, Source, open_source
-from shortcut_miner.sources.opening.json_text import first_bytes, parse_json, split_lines
-from shortcut_miner.sources.opening.kinds import (
-    LABELS_PARQUET,
-    PARQUET_MAGIC,
-    PREDICTIONS_PARQUET,
-    REGIONS_PARQUET,
-    SOFT_LABEL_COLUMNS,
-    SOFT_LABELS_PARQUET,
-    Shape,
-    json_shape,
-    lines_shape,
-    table_shape,
-)
-from shortcut_miner.sources.opening.parquet import read_schema
-from shortcut_miner.sources.opening.streams import file_facts
+from shortcut_miner.sources.answers.formats import PREDICTIONS, SOFT_LABELS
+from shortcut_miner.sources.images import regions
+from shortcut_miner.sources.images.formats import LABELS, SCENE_GRAPHS
+from shortcut_miner.sources.opening.files import FileFacts, find_file, open_source
+from shortcut_miner.sources.opening.json_text import Top, excerpt, fields_of, first_bytes
+from shortcut_miner.sources.opening.kinds import Content, Format, Shape, find_format, wrong_kind
+from shortcut_miner.sources.opening.streams import facts_and_packing
+from shortcut_miner.sources.questions.formats import ANNOTATIONS, GQA, QUESTIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +23,7 @@ class FileKind:
     Attributes
     ----------
     kind : str
-        One of the names in :mod:`shortcut_miner.sources.opening.kinds`, or a description.
+        A format's name, or a description.
     counts : mapping of str to int
         What it holds, such as {"questions": 214354}.
     is_known : bool
@@ -61,6 +42,14 @@ class FileKind:
     notes: tuple[str, ...] = ()
 
 
+def all_formats() -> tuple[Format, ...]:
+    """Return the formats of all families; where content fits several, the first one counts."""
+    return (
+        *QUESTIONS, *ANNOTATIONS, *GQA, *regions.FORMATS, *regions.INFO, *LABELS, *SCENE_GRAPHS,
+        *PREDICTIONS, *SOFT_LABELS,
+    )  # fmt: skip
+
+
 def recognise(path: str | os.PathLike[str]) -> FileKind:
     """Return what a file is, by its content.
 
@@ -71,58 +60,90 @@ def recognise(path: str | os.PathLike[str]) -> FileKind:
     BackendError
         An .xlsx file without fastexcel.
     """
-    if kind := _boxes_kind(path):
-        facts = file_facts(Path(path))
-        return FileKind(kind=kind, counts={}, is_known=True, packing=(), file=facts)
-    source = open_workbook(path) or open_source(path)
-    shape, notes = _shape(source)
+    if kind := _streamed(path):
+        return kind
+    source = open_source(path, keep_workbooks=True)
+    shape = shape_of(Content(source))
     return FileKind(
         kind=shape.kind,
         counts=shape.counts,
         is_known=shape.is_known,
         packing=source.packing,
         file=source.facts(),
-        notes=notes,
+        notes=shape.notes,
     )
 
 
-def _boxes_kind(path: str | os.PathLike[str]) -> str | None:
-    """Return the format of a file of boxes that is never read as a whole; None for every other file."""
-    if not Path(path).is_file():
+def known_format(content: Content, formats: Sequence[Format], expected: str) -> Format:
+    """Return which of a family's formats a file has.
+
+    Raises
+    ------
+    SourceError
+        It has none of them; the message says what it is instead.
+    """
+    found = find_format(content, formats)
+    if found is None and content.forms == ("Parquet",):
+        # Its reader names the columns that are missing.
+        found = next((one for one in formats if one.form == "Parquet"), None)
+    if found is None:
+        if content.forms == ("CSV",) and all(one.form != "CSV" for one in formats):
+            content.json  # noqa: B018  # says why text is no JSON
+        raise wrong_kind(content.source, shape_of(content), expected)
+    return found
+
+
+def shape_of(content: Content) -> Shape:
+    """Return what a file is: a format of any family, or a description."""
+    if (found := find_format(content, all_formats())) and found.form:
+        notes = content.json.notes if found.form == "JSON" else ()
+        return Shape(found.kind, found.count(content.view(found.form)), notes=notes)
+    if content.is_lines:
+        keys = examples(fields_of(content.lines[0][1]))
+        return Shape(f"JSON Lines with the keys {keys}", {"lines": len(content.lines)}, is_known=False)
+    if content.forms[-1] == "JSON":
+        return replace(_document(content.json.top), notes=content.json.notes)
+    return _table(content)
+
+
+def _document(top: Top) -> Shape:
+    if not top:
+        return Shape(f"an empty JSON {'list' if isinstance(top, list) else 'object'}", is_known=False)
+    if isinstance(top, dict):
+        return Shape(f"a JSON object with the keys {examples(top)}", {"keys": len(top)}, is_known=False)
+    fields = fields_of(top[0])
+    if not fields:
+        return Shape(f"a JSON list that starts with {excerpt(top[0])}", {"values": len(top)}, is_known=False)
+    kind = f"a JSON list of records with {examples(fields)}"
+    return Shape(kind, {"records": len(top)}, is_known=False)
+
+
+def _table(content: Content) -> Shape:
+    table = content.table
+    columns = f"with the columns {examples(table.columns, limit=20)}"
+    counts = {"rows": table.total}
+    if table.form == "xlsx":
+        if not table.columns:
+            return Shape("an .xlsx file whose first sheet is empty", is_known=False)
+        return Shape(f"an .xlsx file {columns}", counts, is_known=False)
+    if table.types:
+        article = "an" if table.form == "Arrow" else "a"
+        return Shape(f"{article} {table.form} table {columns}", counts, is_known=False)
+    if len(table.columns) > 1:
+        return Shape(f"a text table {columns}", counts, is_known=False)
+    start = excerpt(first_bytes(content.source.content, 40))
+    return Shape(f"text that starts with {start!r}" if start else "nothing but blanks", is_known=False)
+
+
+def _streamed(path: str | os.PathLike[str]) -> FileKind | None:
+    """Return the format of a file that is never read as a whole; None for every other file."""
+    if not find_file(Path(path))[0].is_file():  # a pipe must not be opened twice
         return None
     try:
-        kind = region_kind(path)
+        found = regions.region_format(path)
     except SourceError:
         return None  # told in the words of whoever reads it whole
-    return kind if kind in STREAMED_KINDS else None
-
-
-def _shape(source: Source) -> tuple[Shape, tuple[str, ...]]:
-    if source.content.startswith(PARQUET_MAGIC):
-        return _parquet_shape(source), ()
-    if is_workbook(source.content):
-        return workbook_shape(read_workbook(source)), ()
-    start = first_bytes(source.content)
-    if start not in (b"{", b"["):
-        table = read_csv(source)
-        return table_shape(table.header, len(table.rows)) or csv_shape(source, table), ()
-    if start == b"{" and (shape := lines_shape([line for _, line in split_lines(source)])):
-        return shape, ()
-    parsed = parse_json(source)
-    return json_shape(parsed.top), parsed.notes
-
-
-def _parquet_shape(source: Source) -> Shape:
-    columns = read_schema(source)
-    rows = int(pl.scan_parquet(io.BytesIO(source.content)).select(pl.len()).collect().item())
-    if columns.keys() >= {*SOFT_LABEL_COLUMNS}:
-        return Shape(SOFT_LABELS_PARQUET, {"labels": rows})
-    if columns.keys() >= {"question_id", "answer"}:
-        return Shape(PREDICTIONS_PARQUET, {"answers": rows})
-    if columns.keys() >= {"image_id", "x1", "y1", "x2", "y2"}:
-        return Shape(REGIONS_PARQUET, {"regions": rows})
-    if columns.keys() >= {"image_id", "label"}:
-        return Shape(LABELS_PARQUET, {"labels": rows})
-    return Shape(
-        f"a Parquet table with the columns {examples(columns, limit=20)}", {"rows": rows}, is_known=False
-    )
+    if found is None or not found.is_streamed:
+        return None
+    facts, packing = facts_and_packing(path)
+    return FileKind(kind=found.kind, counts={}, is_known=True, packing=packing, file=facts)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from shortcut_miner import schemas
 from shortcut_miner.errors import BackendError, SourceError
+from shortcut_miner.sources.answers.formats import PREDICTIONS
 from shortcut_miner.sources.answers.predictions import read_predictions
-from shortcut_miner.sources.opening.kinds import PREDICTION_KINDS
 from shortcut_miner.sources.recognise import recognise
 
 Write = Callable[[str, Any], Path]
@@ -334,7 +334,7 @@ def test_no_file_of_that_name(tmp_path: Path) -> None:
 
 
 def test_kinds_of_predictions_are_listed() -> None:
-    assert len(set(PREDICTION_KINDS)) == len(PREDICTION_KINDS) == 9
+    assert len({one.kind for one in PREDICTIONS}) == len(PREDICTIONS) == 9
 
 
 def test_gqa_predictions(write: Write) -> None:

@@ -16,9 +16,9 @@ from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
 from shortcut_miner.diagnostics.vqa_ce.score import score
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError
 from shortcut_miner.scoring.accuracy import score_questions, soft_label_table
+from shortcut_miner.sources.answers.formats import SOFT_LABELS
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
-from shortcut_miner.sources.opening.kinds import SOFT_LABEL_KINDS
 from shortcut_miner.sources.recognise import recognise
 
 Write = Callable[[str, Any], Path]
@@ -44,7 +44,7 @@ FORMS = {"list": as_list(LABELS), "indented list": json.dumps(as_list(LABELS), i
 @pytest.mark.parametrize("form", [*FORMS, "parquet", "gzip"])
 def test_every_form_gives_the_table_that_the_scorer_reads(write: Write, tmp_path: Path, form: str) -> None:
     wanted = soft_label_table(LABELS)
-    kind = SOFT_LABEL_KINDS[form == "parquet"]
+    kind = SOFT_LABELS[form == "parquet"].kind
     if form == "parquet":
         path = tmp_path / "labels"
         wanted.select("weight", "answer", pl.lit(1).alias("other"), "question_id").write_parquet(path)

@@ -1,6 +1,5 @@
 """Reading what RAD needs: questions with their answers, from VQA's two files, one table or GQA's JSON."""
 
-import io
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,10 +13,11 @@ from shortcut_miner.diagnostics.rad.pools import POOL_SCHEMA, check_pools
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.flat_tables import Column, open_table, read_columns
 from shortcut_miner.sources.opening.json_text import parse_json
-from shortcut_miner.sources.opening.kinds import GQA_QUESTIONS, json_shape
 from shortcut_miner.sources.opening.reading import OnBadRow, Reading
 from shortcut_miner.sources.questions.gqa import read_gqa_questions
+from shortcut_miner.sources.questions.gqa_questions import is_gqa_questions
 from shortcut_miner.sources.questions.tables import column_names, is_table, read_question_table
 from shortcut_miner.sources.questions.vqa import read_vqa
 
@@ -81,13 +81,12 @@ def read_pools(path: Path) -> Reading:
         The file is no such table.
     """
     source = open_source(path)
-    try:
-        table = pl.read_parquet(io.BytesIO(source.content))
-    except (pl.exceptions.PolarsError, OSError) as error:
+    flat = open_table(source)
+    if not flat.types:
         raise SourceError(
-            f"{path}: got no Parquet table ({str(error).splitlines()[0]}), expected the pools.parquet of a "
-            "build. Give that file."
-        ) from error
+            f"{path}: got a {flat.form} table, expected the pools.parquet of a build. Give that file."
+        )
+    table, _ = read_columns(flat, dict.fromkeys(flat.columns, Column("any")))
     check_pools(table, str(path))
     return Reading(table=table.select(*POOL_SCHEMA), kind="answer pools Parquet", file=source.facts())
 
@@ -112,7 +111,7 @@ def read_questions(
         return table, dict(zip(("questions", "annotations"), readings, strict=True))
     source = open_source(questions)
     if not is_table(source):
-        if json_shape(parse_json(source).top).kind != GQA_QUESTIONS:
+        if not is_gqa_questions(parse_json(source).top):
             raise ConfigError(
                 f"annotations: got none for {questions}, expected the answers to its questions. "
                 "Give --annotations, or a table of questions and answers."

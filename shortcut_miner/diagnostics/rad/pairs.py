@@ -1,6 +1,5 @@
 """What a RAD score compares: two sets of questions, which belongs to which, and models' answers to both."""
 
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +12,13 @@ from shortcut_miner.diagnostics.rad.inputs import read_questions
 from shortcut_miner.diagnostics.rad.outputs import read_folder
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError, examples, problem_list
 from shortcut_miner.sources.answers.predictions import read_predictions
-from shortcut_miner.sources.opening.csv_text import read_csv
-from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.json_text import first_bytes
-from shortcut_miner.sources.opening.kinds import PARQUET_MAGIC
-from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.flat_tables import Column, open_table, read_columns
+from shortcut_miner.sources.opening.reading import Reading, settle
 from shortcut_miner.storage import InputRecord
 
 _COLUMNS = ("original_id", "augmented_id", "augmentation")
+_NEEDS = {name: Column("value", is_optional=name == "augmentation") for name in _COLUMNS}
 _ONE_TYPE = "all pairs"
 
 
@@ -75,27 +73,23 @@ def aligned_files(files: PairFiles) -> Aligned:
 
 
 def read_pairs(path: Path) -> Reading:
-    """Return the pairs of a Parquet, CSV or JSONL table, each once.
+    """Return the pairs of a flat table (Parquet, Arrow, CSV, JSON Lines, JSON, xlsx), each once.
 
     Raises
     ------
     SourceError
-        The file can't be read, or lacks original_id or augmented_id, or has nulls there.
+        The file can't be read, or lacks original_id or augmented_id, or has nulls there, or broken rows.
     """
-    source = open_source(path)
-    table = _read_table(source)
-    missing = [name for name in _COLUMNS[:2] if name not in table.columns]
-    if missing or table.is_empty():
+    source = open_source(path, keep_workbooks=True)
+    flat = open_table(source)
+    if flat.missing(_NEEDS) or not flat.total:
         raise SourceError(
-            f"{path}: got {len(table):,} rows with the columns {examples(table.columns, limit=20)}, "
+            f"{path}: got {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}, "
             f"expected {', '.join(_COLUMNS)}. Rename its columns."
         )
-    kind = pl.col("augmentation") if "augmentation" in table.columns else pl.lit(_ONE_TYPE)
-    table = table.select(
-        pl.col("original_id").cast(pl.String),
-        pl.col("augmented_id").cast(pl.String),
-        augmentation=kind.cast(pl.String).fill_null(_ONE_TYPE),
-    )
+    table, problems = read_columns(flat, _NEEDS)
+    settle(source, "pairs", problems, flat.total, "error", flat.label)
+    table = table.select(_COLUMNS).with_columns(pl.col("augmentation").fill_null(_ONE_TYPE))
     bad = table.with_row_index("row").filter(pl.any_horizontal(pl.col(*_COLUMNS[:2]).fill_null("") == ""))
     if len(bad):
         raise SourceError(
@@ -105,23 +99,6 @@ def read_pairs(path: Path) -> Reading:
     unique = table.unique(maintain_order=True)
     notes = (f"{len(table) - len(unique):,} repeated pairs count once",) if len(unique) < len(table) else ()
     return Reading(table=unique, kind="pairs", file=source.facts(), notes=notes)
-
-
-def _read_table(source: Source) -> pl.DataFrame:
-    try:
-        if source.content.startswith(PARQUET_MAGIC):
-            return pl.read_parquet(io.BytesIO(source.content))
-        if first_bytes(source.content) == b"{":
-            return pl.read_ndjson(io.BytesIO(source.content), infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise SourceError(
-            f"{source.path}: got a damaged table ({str(error).splitlines()[0]}), expected Parquet, CSV or "
-            "JSONL. Correct it or write it again."
-        ) from error
-    table = read_csv(source)
-    rows = [row for row in table.rows if len(row) == len(table.header)]
-    columns = {name: [row[at] for row in rows] for at, name in enumerate(table.header)}
-    return pl.DataFrame(columns, schema=dict.fromkeys(columns, pl.String))
 
 
 def _check_known(pairs: pl.DataFrame, questions: pl.DataFrame, column: str, name: str) -> None:

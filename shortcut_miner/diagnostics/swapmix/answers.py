@@ -1,34 +1,23 @@
 """A model's answers to the perturbations of a plan: Parquet, CSV, JSONL or a JSON list."""
 
 import dataclasses
-import io
 from collections.abc import Iterator
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import polars as pl
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
 from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
-from shortcut_miner.sources.opening.csv_text import DELIMITERS
-from shortcut_miner.sources.opening.files import FileFacts, Source, open_source
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, first_bytes
-from shortcut_miner.sources.opening.kinds import PARQUET_MAGIC
-from shortcut_miner.sources.opening.parquet import read_schema
+from shortcut_miner.sources.opening.files import FileFacts, open_source
+from shortcut_miner.sources.opening.flat_tables import Column, FlatTable, open_table, read_blocks
+from shortcut_miner.sources.opening.reading import RECORD, settle
 from shortcut_miner.text import answer_forms
 
-COLUMNS = ("question_id", "perturbation", "answer")
+COLUMNS = {"question_id": Column("id"), "perturbation": Column("whole"), "answer": Column("text")}
 _ROWS_AT_ONCE = 1 << 20
 _NONE = -1
-
-
-class _Row(msgspec.Struct, gc=False):
-    question_id: int | str
-    perturbation: int
-    answer: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -86,7 +75,8 @@ def read_plan_answers(
     Parameters
     ----------
     path : Path
-        Parquet, CSV, JSONL or a JSON list with question_id, perturbation and answer, in any order.
+        A flat table (Parquet, CSV, JSONL, a JSON list, ...) of question_id, perturbation and answer, in any
+        order.
     shape : PlanShape
         The plan.
     excluded : set of str
@@ -109,7 +99,7 @@ def read_plan_answers(
     lengths = shape.lengths()
     unknown: list[str] = []
     rows = left_out = 0
-    for block in _blocks(source):
+    for block in _blocks(open_table(source)):
         joined = block.join(places, on="question_id", how="left", validate="m:1", maintain_order="left")
         place = joined["place"].cast(pl.Int64).fill_null(_NONE).to_numpy()
         perturbation = joined["perturbation"].cast(pl.Int64).to_numpy()
@@ -160,97 +150,20 @@ def _check_whole(
         raise SchemaError(problem_list(title, problems))
 
 
-def _blocks(source: Source) -> Iterator[pl.DataFrame]:
-    if source.content.startswith(PARQUET_MAGIC):
-        yield from _parquet_blocks(source)
-        return
-    start = first_bytes(source.content)
-    table = _json_rows(source) if start in (b"[", b"{") else _csv_rows(source)
-    _check_no_nulls(source, table)
-    yield table
-
-
-def _parquet_blocks(source: Source) -> Iterator[pl.DataFrame]:
-    schema = read_schema(source)
-    _check_columns(source, list(schema))
-    is_fitting = {
-        "question_id": schema["question_id"].is_integer() or _is_text(schema["question_id"]),
-        "perturbation": schema["perturbation"].is_integer(),
-        "answer": _is_text(schema["answer"]),
-    }
-    bad = [f"column {name}: got {schema[name]}" for name, fits in is_fitting.items() if not fits]
-    if bad:
-        title = (
-            f"{source.path}: got columns of other types, expected text, whole numbers, text. Convert them."
-        )
-        raise SourceError(problem_list(title, bad))
-    file = pq.ParquetFile(io.BytesIO(source.content))
-    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(COLUMNS)):
-        block = pl.DataFrame(pl.from_arrow(batch)).select(
-            pl.col("question_id").cast(pl.String), "perturbation", pl.col("answer").cast(pl.String)
-        )
-        _check_no_nulls(source, block)
-        yield block
-
-
-def _is_text(kind: pl.DataType) -> bool:
-    return kind in (pl.String, pl.Categorical)
-
-
-def _json_rows(source: Source) -> pl.DataFrame:
-    try:
-        if first_bytes(source.content) == b"[":
-            rows = msgspec.json.decode(source.content, type=list[_Row])
-        else:
-            rows = msgspec.json.Decoder(_Row).decode_lines(source.content)
-    except DECODE_ERRORS as error:
+def _blocks(flat: FlatTable) -> Iterator[pl.DataFrame]:
+    """Give the answers of a file in blocks; tens of millions of rows must not be there at once."""
+    if missing := flat.missing(COLUMNS):
         raise SourceError(
-            f"{source.path}: got {error}, expected records with question_id, perturbation (a whole "
-            "number) and "
-            "answer (text). Correct the file."
-        ) from error
-    return pl.DataFrame(
-        {
-            "question_id": [str(row.question_id) for row in rows],
-            "perturbation": [row.perturbation for row in rows],
-            "answer": [row.answer for row in rows],
-        },
-        schema={"question_id": pl.String, "perturbation": pl.Int64, "answer": pl.String},
-    )
-
-
-def _csv_rows(source: Source) -> pl.DataFrame:
-    header = source.content.partition(b"\n")[0]
-    separator = max(DELIMITERS, key=lambda mark: header.count(mark.encode()))
-    try:
-        table = pl.read_csv(io.BytesIO(source.content), separator=separator, infer_schema=False)
-    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        raise SourceError(
-            f"{source.path}: got broken CSV ({str(error).splitlines()[0]}), expected a header and "
-            "rows. Correct it."
-        ) from error
-    _check_columns(source, table.columns)
-    # In CSV an empty answer and none look alike: a model that says nothing.
-    return table.select(
-        "question_id", pl.col("perturbation").cast(pl.Int64, strict=False), pl.col("answer").fill_null("")
-    )
-
-
-def _check_columns(source: Source, found: list[str]) -> None:
-    missing = [name for name in COLUMNS if name not in found]
-    if missing:
-        raise SourceError(
-            f"{source.path}: got a table without {examples(missing)} (it has "
-            f"{examples(found, limit=20)}), expected "
-            f"{', '.join(COLUMNS)}. Rename its columns."
+            f"{flat.path}: got a table without {examples(missing)} (it has "
+            f"{examples(flat.columns, limit=20)}), expected {', '.join(COLUMNS)}. Rename its columns."
         )
-
-
-def _check_no_nulls(source: Source, table: pl.DataFrame) -> None:
-    nulls = {name: table[name].null_count() for name in COLUMNS if table[name].null_count()}
-    if nulls:
-        told = ", ".join(f"{count:,} in {name}" for name, count in nulls.items())
-        raise SourceError(
-            f"{source.path}: got values that are missing or no whole numbers ({told}), expected none. "
-            "Correct them."
-        )
+    for block, problems in read_blocks(flat, COLUMNS, _ROWS_AT_ONCE):
+        settle(flat.path, "answers", problems, flat.total, "error", flat.label)
+        nulls = {name: count for name in COLUMNS if (count := block[name].null_count())}
+        if nulls:
+            told = ", ".join(f"{count:,} in {name}" for name, count in nulls.items())
+            raise SourceError(
+                f"{flat.path}: got values that are missing or no whole numbers ({told}), expected none. "
+                "Correct them."
+            )
+        yield block.drop(RECORD)

@@ -15,8 +15,8 @@ from shortcut_miner.diagnostics.swapmix.config import SwapMixFiles
 from shortcut_miner.diagnostics.swapmix.world import World
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.sources.images import regions_h5
+from shortcut_miner.sources.opening.files import read_bytes
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS
-from shortcut_miner.sources.opening.streams import open_stream
 
 Features = NDArray[np.float32]
 
@@ -50,13 +50,12 @@ def read_features(files: SwapMixFiles, world: World) -> tuple[Features, Features
 
 
 def _features_of(table: pl.DataFrame, path: Path, info: Path | None) -> Features:
-    is_h5 = regions_h5.is_h5_folder(path) if path.is_dir() else regions_h5._is_h5(path)
-    if not is_h5:
+    if not regions_h5.is_h5(path):
         raise ConfigError(
             f"max_feature_cosine: got detections {path} without features, expected GQA's HDF5 files. "
             "Leave --max-feature-cosine out, or give HDF5 detections."
         )
-    entries = _entries(info or regions_h5._find_info(path))
+    entries = _entries(info or regions_h5.find_info(path))
     wanted = (
         table.with_row_index("place")
         .drop_nulls("region_index")
@@ -64,7 +63,7 @@ def _features_of(table: pl.DataFrame, path: Path, info: Path | None) -> Features
         .select("place", "region_index", "file", "row")
         .sort("file", "row")
     )
-    shards = regions_h5._shards(path, wanted["file"].unique().sort().to_list())
+    shards = regions_h5.find_shards(path, wanted["file"].unique().sort().to_list())
     features: Features | None = None
     for (number,), part in wanted.group_by("file", maintain_order=True):
         found = _read(shards[int(str(number))], part)
@@ -80,10 +79,8 @@ def _features_of(table: pl.DataFrame, path: Path, info: Path | None) -> Features
 
 def _entries(info: Path) -> pl.DataFrame:
     """Return image_id, file, row of an info JSON."""
-    with open_stream(info) as stream:
-        content = stream.content.read()
     try:
-        given = msgspec.json.decode(content, type=dict[str, _Entry])
+        given = msgspec.json.decode(read_bytes(info), type=dict[str, _Entry])
     except DECODE_ERRORS as error:
         raise SourceError(
             f"{info}: got {error}, expected an info JSON of HDF5 detections. Correct it."
@@ -95,8 +92,8 @@ def _entries(info: Path) -> pl.DataFrame:
 
 def _read(path: Path, part: pl.DataFrame) -> Features:
     """Return the features of one file's regions, image by image."""
-    h5py: Any = regions_h5._load_h5py()
-    with regions_h5._told(path), h5py.File(path, "r") as file:
+    h5py: Any = regions_h5.load_h5py()
+    with regions_h5.h5_errors(path), h5py.File(path, "r") as file:
         if "features" not in file:
             raise SourceError(
                 f"{path}: got no dataset 'features', expected one beside the boxes. "

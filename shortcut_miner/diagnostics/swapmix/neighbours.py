@@ -13,9 +13,14 @@ from shortcut_miner.diagnostics.swapmix.world import positions
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.embeddings import Embeddings, name_vectors
 from shortcut_miner.sources.opening.files import Source, open_source
+from shortcut_miner.sources.opening.flat_tables import (
+    PARQUET_MAGIC,
+    Column,
+    check_has_rows,
+    open_table,
+    read_columns,
+)
 from shortcut_miner.sources.opening.json_text import parse_json
-from shortcut_miner.sources.opening.kinds import PARQUET_MAGIC
-from shortcut_miner.sources.opening.parquet import read_columns
 from shortcut_miner.sources.opening.reading import Reading, find_problems, settle
 
 SIMILAR_PARQUET, OBJ_MATCHING = "similar classes Parquet", "obj_matching JSON"
@@ -129,7 +134,10 @@ def read_similar_classes(path: Path) -> Reading:
 
 
 def _similar_parquet(source: Source) -> pl.DataFrame:
-    table = read_columns(source, {"class": "text", "neighbour": "text", "cosine": "number"})
+    flat = open_table(source)
+    needs = {"class": Column("text"), "neighbour": Column("text"), "cosine": Column("number")}
+    table, _ = read_columns(flat, needs)
+    check_has_rows(flat, "neighbours")
     problems = [
         problem
         for name, expected in (("class", "a name"), ("neighbour", "a name"))

@@ -1,43 +1,29 @@
 """Answers in the files of two evaluators: lmms-eval's samples and VLMEvalKit's result tables."""
 
 import contextlib
-import hashlib
-import io
 import json
-import os
-import struct
-import zipfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import msgspec
 import polars as pl
 
-from shortcut_miner.errors import BackendError, SourceError, examples
-from shortcut_miner.sources.opening.files import Source
-from shortcut_miner.sources.opening.json_records import decode_all, id_column, positions_column, text_column
-from shortcut_miner.sources.opening.json_text import Raws, fields_of, split_lines
-from shortcut_miner.sources.opening.kinds import (
-    LMMS_EVAL_SAMPLES,
-    LOOKED_AT,
-    VLMEVALKIT_XLSX,
-    Shape,
-    check_not_empty,
-    table_shape,
-    wrong_kind,
-)
+from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.sources.opening.flat_tables import Column, FlatTable, check_has_rows, read_columns
+from shortcut_miner.sources.opening.json_records import decode_all, id_column
+from shortcut_miner.sources.opening.json_text import LOOKED_AT, Raws, fields_of
+from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import RECORD, Problem
 
+LMMS_EVAL_SAMPLES = "lmms-eval samples JSONL"
+VLMEVALKIT_JSON, VLMEVALKIT_TSV = "VLMEvalKit results JSON", "VLMEvalKit results TSV"
+VLMEVALKIT_XLSX = "VLMEvalKit results xlsx"
+VLMEVALKIT_COLUMNS = ("index", "prediction")
 ID_FIELDS = ("question_id", "questionId", "id")  # of a question, in the order of preference
 _METRIC_ID_FIELDS = ID_FIELDS[:2]
 _RECORD_FIELDS = {"doc", "arguments", "input", "resps", "filtered_resps"}  # no metrics
-_WORKBOOK_PART = "xl/workbook.xml"
-_ZIP = b"PK\x03\x04"
-_SHEET_HEADER_ROWS = 1
-_FLOAT_ID = r"^(-?\d+)\.0+$"
+_SAMPLE_FIELDS = frozenset({"doc_id", "filtered_resps"})
 
 _Responses = str | list[str | list[str]]
 
@@ -48,8 +34,6 @@ class AnswerRows:
 
     Attributes
     ----------
-    kind : str
-        The format.
     table : DataFrame
         record, question_id, answer.
     problems : list of Problem
@@ -62,7 +46,6 @@ class AnswerRows:
         What was decided.
     """
 
-    kind: str
     table: pl.DataFrame
     problems: list[Problem]
     total: int
@@ -73,7 +56,19 @@ class AnswerRows:
 # ---- lmms-eval ----
 
 
-def read_samples(source: Source, *, allow_doc_id: bool) -> AnswerRows:
+def are_samples(lines: Sequence[tuple[int, bytes]]) -> bool:
+    """Return whether lines are samples of lmms-eval; their metrics may be NaN, which is no JSON."""
+    return any(_is_sample(line) for _, line in lines[:LOOKED_AT])
+
+
+def _is_sample(line: bytes) -> bool:
+    fields = fields_of(line)
+    return fields.keys() >= _SAMPLE_FIELDS or (
+        not fields and all(f'"{name}"'.encode() in line for name in _SAMPLE_FIELDS)
+    )
+
+
+def read_samples(content: Content, allow_doc_id: bool) -> AnswerRows:
     """Return the answers of lmms-eval's ``*_samples_*.jsonl`` (written with ``--log_samples``).
 
     The answer is the response after the task's filters (``filtered_resps``), white space around it
@@ -85,9 +80,9 @@ def read_samples(source: Source, *, allow_doc_id: bool) -> AnswerRows:
     SourceError
         The samples have no question id.
     """
-    lines = split_lines(source)
+    lines = content.lines
     raws = [_without_nan(line) for _, line in lines]
-    path = _id_path(source, raws, allow_doc_id)
+    path = _id_path(content.source.path, raws, allow_doc_id)
     rows = decode_all(raws, _sample_type(path))
     records: list[Any] = rows.records
     problems, positions, ids, answers = list(rows.problems), [], [], []
@@ -101,9 +96,9 @@ def read_samples(source: Source, *, allow_doc_id: bool) -> AnswerRows:
         answers.append(answer.strip())
     table = pl.DataFrame(
         {
-            RECORD: positions_column(positions),
+            RECORD: pl.Series(positions, dtype=pl.UInt32),
             "question_id": id_column(ids),
-            "answer": text_column(answers),
+            "answer": pl.Series(answers, dtype=pl.String),
         }
     )
     repaired = sum(raw is not line for raw, (_, line) in zip(raws, lines, strict=True))
@@ -112,12 +107,10 @@ def read_samples(source: Source, *, allow_doc_id: bool) -> AnswerRows:
         "answers: filtered_resps without the white space around them",
         *((f"lines with NaN or infinite numbers read as null: {repaired:,}",) if repaired else ()),
     )
-    return AnswerRows(
-        LMMS_EVAL_SAMPLES, table, problems, len(raws), lambda record: f"line {lines[record][0]}", notes
-    )
+    return AnswerRows(table, problems, len(raws), lambda record: f"line {lines[record][0]}", notes)
 
 
-def _id_path(source: Source, raws: Raws, allow_doc_id: bool) -> tuple[str, ...]:
+def _id_path(shown: str, raws: Raws, allow_doc_id: bool) -> tuple[str, ...]:
     """Return where the samples hold the question's id: ("doc", "question_id") or alike, or ("doc_id",)."""
     looked_at = [fields_of(raw) for raw in raws[:LOOKED_AT]]
     doc_fields = {name for fields in looked_at if "doc" in fields for name in fields_of(fields["doc"])}
@@ -135,7 +128,7 @@ def _id_path(source: Source, raws: Raws, allow_doc_id: bool) -> tuple[str, ...]:
     found = f"a doc with {examples(sorted(doc_fields), limit=20)}" if doc_fields else "no doc"
     wanted = ", ".join(f"doc.{name}" for name in ID_FIELDS)
     raise SourceError(
-        f"{source.path}: got {LMMS_EVAL_SAMPLES} with {found} and no metric with a question_id, "
+        f"{shown}: got {LMMS_EVAL_SAMPLES} with {found} and no metric with a question_id, "
         f"expected one of {wanted}. Let the task's process_results return the question_id, or, if the ids "
         "are the numbers of the documents, read it with read_predictions(..., allow_doc_id=True)."
     )
@@ -184,112 +177,17 @@ def _without_nan(line: bytes) -> bytes:
 # ---- VLMEvalKit ----
 
 
-def vlmevalkit_columns(names: Sequence[str]) -> tuple[str, str, tuple[str, ...]]:
-    """Return the columns of the ids and of the model's answers in a VLMEvalKit table, and notes on them."""
-    is_named = "question_id" in names
-    one = "question_id" if is_named else "index"
-    why = "" if is_named else ", as there is no column question_id"
-    return one, "prediction", (f"question ids: column {one}{why}", "answers: column prediction")
+def read_vlmevalkit(content: Content, allow_doc_id: bool) -> AnswerRows:
+    """Return the answers of VLMEvalKit's results: TSV (or CSV), xlsx or a JSON list of records."""
+    table = content.table
+    is_named = "question_id" in table.columns
+    one, why = ("question_id", "") if is_named else ("index", ", as there is no column question_id")
+    needs = {"question_id": Column("id", names=(one,)), "answer": Column("text", names=("prediction",))}
+    notes = (f"question ids: column {one}{why}", "answers: column prediction")
+    return answer_rows(table, needs, table.notes + notes)
 
 
-def open_workbook(path: str | os.PathLike[str]) -> Source | None:
-    """Return an .xlsx file as it is stored, or None for anything else, which open_source then explains."""
-    file = Path(path)
-    try:
-        # A pipe must not be opened twice.
-        content = file.read_bytes() if file.is_file() and _has_workbook(file) else None
-    except OSError:
-        content = None
-    if content is None:
-        return None
-    digest: Future[str] = Future()
-    digest.set_result(hashlib.sha256(content).hexdigest())
-    return Source(
-        path=str(path),
-        content=content,
-        packing=(),
-        name=file.name,
-        size=len(content),
-        member=None,
-        digest=digest,
-    )
-
-
-def is_workbook(content: bytes) -> bool:
-    """Return whether these are the bytes of an .xlsx file."""
-    return content.startswith(_ZIP) and _has_workbook(io.BytesIO(content))
-
-
-def _has_workbook(file: Path | IO[bytes]) -> bool:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            return _WORKBOOK_PART in archive.namelist()
-    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile, struct.error):
-        return False
-
-
-def read_workbook(source: Source) -> pl.DataFrame:
-    """Return the first sheet of an .xlsx file as text columns with the working column `record`.
-
-    Numbers are written without a needless ``.0``, empty cells are null, and texts such as "n/a" or "null"
-    stay what they are. Rows without any value are left out; `record` counts them too.
-
-    Raises
-    ------
-    BackendError
-        fastexcel is not installed.
-    SourceError
-        The file is damaged.
-    """
-    try:
-        import fastexcel
-    except ImportError as error:
-        raise BackendError(
-            f"{source.path}: got an .xlsx file but no fastexcel, expected it to be installed. "
-            "Run pip install 'shortcut-miner[evaluators]', or save the table as TSV."
-        ) from error
-    try:
-        sheet = pl.read_excel(
-            io.BytesIO(source.content),
-            engine="calamine",
-            read_options={"dtypes": "string"},
-            drop_empty_rows=False,
-            raise_if_empty=False,
-        )
-    except (fastexcel.FastExcelError, pl.exceptions.PolarsError) as error:
-        reason = str(error).splitlines()[0].removeprefix("calamine error: ")
-        raise SourceError(
-            f"{source.path}: got a damaged .xlsx file ({reason}), expected a complete one. "
-            "Download or copy it again: it was probably cut."
-        ) from error
-    if RECORD in sheet.columns:
-        sheet = sheet.drop(RECORD)
-    return sheet.with_row_index(RECORD).filter(~pl.all_horizontal(pl.exclude(RECORD).is_null()))
-
-
-def workbook_shape(sheet: pl.DataFrame) -> Shape:
-    """Tell what the first sheet of an .xlsx file holds."""
-    header = [name for name in sheet.columns if name != RECORD]
-    if table_shape(header, len(sheet)):
-        return Shape(VLMEVALKIT_XLSX, {"answers": len(sheet)})
-    if not header:
-        return Shape("an .xlsx file whose first sheet is empty", is_known=False)
-    columns = examples(header, limit=20)
-    return Shape(f"an .xlsx file with the columns {columns}", {"rows": len(sheet)}, is_known=False)
-
-
-def read_workbook_answers(source: Source, expected: str) -> AnswerRows:
-    """Return the answers of a VLMEvalKit .xlsx file; an empty cell is an empty answer."""
-    sheet = read_workbook(source)
-    shape = workbook_shape(sheet)
-    if shape.kind != VLMEVALKIT_XLSX:
-        raise wrong_kind(source, shape, expected)
-    check_not_empty(source, sheet.rows(), "predictions")
-    one, answer, notes = vlmevalkit_columns(sheet.columns)
-    table = sheet.select(
-        RECORD,
-        question_id=pl.col(one).fill_null("").str.replace(_FLOAT_ID, "$1"),
-        answer=pl.col(answer).fill_null(""),
-    )
-    first = 1 + _SHEET_HEADER_ROWS
-    return AnswerRows(VLMEVALKIT_XLSX, table, [], len(sheet), lambda record: f"row {record + first}", notes)
+def answer_rows(table: FlatTable, needs: dict[str, Column], notes: tuple[str, ...]) -> AnswerRows:
+    """Return the answers of a flat table; `needs` says where question_id and answer are."""
+    check_has_rows(table, "predictions")
+    return AnswerRows(*read_columns(table, needs), table.total, table.label, notes)

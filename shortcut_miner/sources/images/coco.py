@@ -8,26 +8,26 @@ import polars as pl
 
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.files import Source
-from shortcut_miner.sources.opening.json_records import decode_all, id_column, positions_column, text_column
+from shortcut_miner.sources.opening.json_records import decode_all, record_columns
 from shortcut_miner.sources.opening.json_text import Raws, Top, check_no_key_twice, split_array
-from shortcut_miner.sources.opening.kinds import (
-    COCO_LISTS,
-    Shape,
-    check_not_empty,
-    json_shape,
-    wrong_kind,
-)
+from shortcut_miner.sources.opening.kinds import Content, Counts, Shape, length_of, wrong_kind
 from shortcut_miner.sources.opening.reading import (
     RECORD,
     OnBadRow,
     Problem,
+    Reading,
     bad_records,
+    check_not_empty,
     find_duplicates,
     find_problems,
     is_blank,
     settle,
     without_bad,
 )
+
+COCO_INSTANCES = "COCO instances JSON"
+COCO_LISTS: tuple[str, ...] = ("categories", "images", "annotations")
+COCO_KEYS = frozenset({"images", "categories"})
 
 
 class _Category(msgspec.Struct, gc=False):
@@ -46,14 +46,24 @@ class _Instance(msgspec.Struct, gc=False):
     iscrowd: bool | int | None = None
 
 
-def coco_labels(
-    source: Source, top: Top, on_bad_row: OnBadRow
-) -> tuple[pl.DataFrame, dict[str, int], tuple[str, ...]]:
-    """Return labels (image_id, label, score, iscrowd) in annotation order, dropped counts, and notes.
+def is_coco_instances(top: Top) -> bool:
+    """Return whether this is a COCO instances JSON; it may lack one of its lists."""
+    return isinstance(top, dict) and "annotations" in top and bool(COCO_KEYS & top.keys())
+
+
+def count_coco(top: dict[str, msgspec.Raw]) -> Counts:
+    """Return how many records its lists have."""
+    return {key: length_of(top[key]) for key in COCO_LISTS if key in top}
+
+
+def read_coco_labels(content: Content, on_bad_row: OnBadRow) -> Reading:
+    """Return labels (image_id, label, score, iscrowd) in annotation order.
 
     The score is null: these are ground truth. Images without annotations follow, one row each, without
     label.
     """
+    source, top = content.source, content.json.top
+    assert isinstance(top, dict)
     lists, starts = _lists(source, top)
     label_of = _record_names(starts)
     categories, problems = _categories(lists["categories"], starts["categories"])
@@ -68,24 +78,25 @@ def coco_labels(
     labels = _named(without_bad(instances, problems), images, categories)
     if labels.is_empty():  # nothing good is left, whatever was asked for
         settle(source, "records", problems, total, "error", label_of)
-    return labels, dropped, notes
+    notes = content.json.notes + notes
+    return Reading(table=labels, kind=COCO_INSTANCES, file=source.facts(), dropped=dropped, notes=notes)
 
 
-def _lists(source: Source, top: Top) -> tuple[dict[str, list[msgspec.Raw]], dict[str, int]]:
+def _lists(
+    source: Source, top: dict[str, msgspec.Raw]
+) -> tuple[dict[str, list[msgspec.Raw]], dict[str, int]]:
     """Return the undecoded lists, and where each starts in one numbering of all their records.
 
     One numbering, so that the problems of all three lists are told at once.
     """
-    if isinstance(top, list) or not set(COCO_LISTS) <= top.keys():
-        missing = [key for key in COCO_LISTS if key not in top] if isinstance(top, dict) else COCO_LISTS
-        shape = json_shape(top)
-        lacking = Shape(f"{shape.kind} without {' and '.join(missing)}", shape.counts)
+    if missing := [key for key in COCO_LISTS if key not in top]:
+        lacking = Shape(f"{COCO_INSTANCES} without {' and '.join(missing)}", count_coco(top))
         raise wrong_kind(source, lacking, f"the lists {', '.join(COCO_LISTS)}")
     lists = {}
     for key in COCO_LISTS:
         check_no_key_twice(source, top, key)
         lists[key] = split_array(source, top[key], key)
-    check_not_empty(source, lists["images"], "images")
+    check_not_empty(source.path, lists["images"], "images")
     ends = np.cumsum([len(raws) for raws in lists.values()]).tolist()
     return lists, dict(zip(COCO_LISTS, [0, *ends[:-1]], strict=True))
 
@@ -100,38 +111,26 @@ def _record_names(starts: dict[str, int]) -> Callable[[int], str]:
 
 def _categories(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem]]:
     rows = decode_all(raws, _Category, start)
-    table = pl.DataFrame(
-        {
-            RECORD: positions_column(rows.positions),
-            "category_id": id_column([row.id for row in rows.records]),
-            "name": text_column([row.name for row in rows.records]),
-        }
-    )
+    table = pl.DataFrame(record_columns(rows, _Category)).rename({"id": "category_id"})
     problems = find_problems(table, is_blank("name"), "name", "text that is not blank")
     return table, rows.problems + problems + find_duplicates(table, "category_id", "id")
 
 
 def _images(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem], tuple[str, ...]]:
     rows = decode_all(raws, _Image, start)
-    ids, notes = canonical_image_ids(id_column([row.id for row in rows.records]))
-    table = pl.DataFrame({RECORD: positions_column(rows.positions), "image_id": ids})
+    columns = record_columns(rows, _Image)
+    ids, notes = canonical_image_ids(columns.pop("id"))
+    table = pl.DataFrame(columns | {"image_id": ids})
     problems = find_problems(table, is_blank("image_id"), "image_id", "an id", "id")
     return table, rows.problems + problems + find_duplicates(table, "image_id", "id"), notes
 
 
 def _instances(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem]]:
     rows = decode_all(raws, _Instance, start)
-    ids, _ = canonical_image_ids(id_column([row.image_id for row in rows.records]))
+    columns = record_columns(rows, _Instance, "image_id", "category_id")
+    columns["image_id"], _ = canonical_image_ids(columns["image_id"])
     crowd = [None if row.iscrowd is None else bool(row.iscrowd) for row in rows.records]
-    table = pl.DataFrame(
-        {
-            RECORD: positions_column(rows.positions),
-            "image_id": ids,
-            "category_id": id_column([row.category_id for row in rows.records]),
-            "iscrowd": pl.Series(crowd, dtype=pl.Boolean),
-        }
-    )
-    return table, rows.problems
+    return pl.DataFrame(columns | {"iscrowd": pl.Series(crowd, dtype=pl.Boolean)}), rows.problems
 
 
 def _unknown_references(

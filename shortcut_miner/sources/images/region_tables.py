@@ -1,7 +1,8 @@
 """From a detector's arrays to our tables: padding told apart, box conventions checked, problems settled."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,17 @@ from numpy.typing import NDArray
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.files import FileFacts
-from shortcut_miner.sources.opening.reading import MAX_SHOWN, OnBadRow, Problem, Reading, settle
+from shortcut_miner.sources.opening.reading import (
+    MAX_SHOWN,
+    RECORD,
+    OnBadRow,
+    Problem,
+    Reading,
+    find_duplicates,
+    find_problems,
+    is_blank,
+    settle,
+)
 
 Boxes = NDArray[np.float32]
 NOT_KNOWN = -1  # as a count: the detector says nothing about the image
@@ -38,6 +49,28 @@ class RegionReading(Reading):
     def regions(self) -> pl.DataFrame:
         """The table, a :class:`shortcut_miner.schemas.Regions`."""
         return self.table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RegionFiles:
+    """What a format's reader is given.
+
+    Attributes
+    ----------
+    path : Path
+        The file, or for some formats a folder.
+    info : Path or None
+        The second file that belongs to it.
+    sizes : DataFrame or None
+        image_id, width, height of every image.
+    images : collection of str or None
+        Keep these images only.
+    """
+
+    path: Path
+    info: Path | None = None
+    sizes: pl.DataFrame | None = None
+    images: Collection[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +216,7 @@ def settled(
     starts = np.cumsum(raw.rows) - raw.rows
     place = np.arange(len(owner)) - np.repeat(starts, raw.rows)
     index = place if raw.region_index is None else raw.region_index
-    problems = raw.problems + _image_problems(raw, ids) + _box_problems(raw)
+    problems = raw.problems + _image_problems(ids) + _box_problems(raw)
     first_region = len(raw.image_ids)
 
     def name(record: int) -> str:
@@ -237,19 +270,10 @@ def _images(raw: RawRegions, ids: pl.Series) -> pl.DataFrame:
     )
 
 
-def _image_problems(raw: RawRegions, ids: pl.Series) -> list[Problem]:
-    problems = [
-        Problem((record,), "image id", repr(one), "an id")
-        for record, one in enumerate(raw.image_ids)
-        if not one.strip()
-    ]
-    if ids.n_unique() < len(ids):
-        places = pl.DataFrame({"id": ids}).with_row_index("at").group_by("id", maintain_order=True).agg("at")
-        problems += [
-            Problem(tuple(at), "image id", f"{one!r} {len(at)} times", "an id that occurs once")
-            for one, at in places.filter(pl.col("at").list.len() > 1).iter_rows()
-        ]
-    return problems
+def _image_problems(ids: pl.Series) -> list[Problem]:
+    table = ids.to_frame().with_row_index(RECORD)
+    blank = find_problems(table, is_blank("image_id"), "image_id", "an id", "image id")
+    return blank + find_duplicates(table, "image_id", "image id")
 
 
 def _box_problems(raw: RawRegions) -> list[Problem]:

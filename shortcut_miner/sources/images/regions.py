@@ -1,52 +1,88 @@
-"""Detectors' boxes in every format that carries them, told apart by content."""
+"""Detectors' boxes in every format that carries them, told apart by content.
+
+To add a format, write its reader module and its line in ``FORMATS``:
+
+1. The module, such as :mod:`.regions_json`, holds the format's name, a function that tells it by the first
+   bytes of a file, and its reader. The reader takes a :class:`~.region_tables.RegionFiles`, opens the file
+   with :func:`~shortcut_miner.sources.opening.streams.open_stream` and returns the facts of all files it read
+   with everything it found: a :class:`~.region_tables.RawRegions`, for which :func:`~.region_tables.gathered`
+   puts together one :class:`~.region_tables.Block` an image. What is wrong with an image is a block too
+   (:func:`~.region_tables.bad_image`). Ids, padding, box conventions and duplicates are checked here for all.
+2. The line names these three, and says whether a second file belongs to the format (``takes_info``). Formats
+   whose files are read as a whole also say how :func:`~shortcut_miner.sources.recognise.recognise` tells and
+   counts them (``form``, ``recognise``, ``holds``).
+"""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 
 import polars as pl
 
 from shortcut_miner.errors import ConfigError, SourceError
-from shortcut_miner.sources.images.region_tables import RawRegions, RegionReading, settled
+from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, RegionReading, settled
 from shortcut_miner.sources.images.regions_flat import (
-    OPEN_IMAGES_COLUMNS,
+    OPEN_IMAGES_CSV,
+    REGION_COLUMNS,
+    REGIONS_PARQUET,
     open_images_regions,
     parquet_regions,
+    starts_open_images,
+    starts_parquet,
 )
-from shortcut_miner.sources.images.regions_h5 import H5_MAGIC, h5_regions, is_h5_folder
-from shortcut_miner.sources.images.regions_json import coco_regions, pipeline_regions
+from shortcut_miner.sources.images.regions_h5 import (
+    REGIONS_H5,
+    REGIONS_INFO,
+    h5_regions,
+    is_h5,
+    is_info,
+    starts_h5,
+)
+from shortcut_miner.sources.images.regions_json import (
+    COCO_RESULTS,
+    PIPELINE_JSONL,
+    coco_regions,
+    pipeline_regions,
+    starts_coco_results,
+    starts_pipeline,
+)
 from shortcut_miner.sources.images.regions_tsv import (
-    KIND_OF_COLUMNS,
-    NUMBER_COLUMNS,
-    tsv_regions,
+    BOTTOM_UP_TSV,
+    LXMERT_TSV,
+    VINVL_TSV,
+    bottom_up_regions,
+    lxmert_regions,
+    starts_bottom_up,
+    starts_lxmert,
+    starts_vinvl,
     vinvl_regions,
 )
-from shortcut_miner.sources.opening.files import FileFacts
-from shortcut_miner.sources.opening.json_text import excerpt, fields_of
-from shortcut_miner.sources.opening.kinds import (
-    BOTTOM_UP_TSV,
-    COCO_RESULTS,
-    LXMERT_TSV,
-    OPEN_IMAGES_CSV,
-    PARQUET_MAGIC,
-    PIPELINE_JSONL,
-    REGIONS_H5,
-    REGIONS_PARQUET,
-    VINVL_TSV,
-)
+from shortcut_miner.sources.opening.files import FileFacts, facts_of_all
+from shortcut_miner.sources.opening.json_text import excerpt
+from shortcut_miner.sources.opening.kinds import Format, with_columns, with_fields
 from shortcut_miner.sources.opening.reading import OnBadRow, check_on_bad_row
-from shortcut_miner.sources.opening.streams import facts_of_all, file_facts, file_lines, open_stream, start_of
+from shortcut_miner.sources.opening.streams import open_stream, start_of
 
-__all__ = ["STREAMED_KINDS", "RegionReading", "read_regions", "region_kind"]
+__all__ = ["FORMATS", "RegionReading", "read_regions", "region_format", "region_kind"]
 
-KINDS = (
-    REGIONS_H5, BOTTOM_UP_TSV, LXMERT_TSV, VINVL_TSV, PIPELINE_JSONL, COCO_RESULTS, OPEN_IMAGES_CSV,
-    REGIONS_PARQUET,
+FORMATS = (
+    Format(REGIONS_H5, h5_regions, starts_with=starts_h5, is_folder=is_h5, takes_info=True),
+    Format(BOTTOM_UP_TSV, bottom_up_regions, starts_with=starts_bottom_up),
+    Format(LXMERT_TSV, lxmert_regions, starts_with=starts_lxmert, takes_info=True),
+    Format(VINVL_TSV, vinvl_regions, starts_with=starts_vinvl),
+    Format(PIPELINE_JSONL, pipeline_regions, starts_with=starts_pipeline),
+    Format(
+        COCO_RESULTS, coco_regions, "JSON", with_fields("image_id", "category_id", "score"), "detections",
+        starts_with=starts_coco_results, takes_info=True,
+    ),
+    Format(OPEN_IMAGES_CSV, open_images_regions, starts_with=starts_open_images, takes_info=True),
+    Format(
+        REGIONS_PARQUET, parquet_regions, "Parquet", with_columns(*REGION_COLUMNS), "regions",
+        starts_with=starts_parquet,
+    ),
 )  # fmt: skip
-
-
-# Files of these formats are read as streams, or by their own library.
-STREAMED_KINDS = (REGIONS_H5, BOTTOM_UP_TSV, LXMERT_TSV, VINVL_TSV, PIPELINE_JSONL, OPEN_IMAGES_CSV)
+# Recognised, but read beside the HDF5 files that it belongs to.
+INFO = (Format(REGIONS_INFO, h5_regions, "JSON", is_info, "images", takes_info=True),)
 
 
 def read_regions(
@@ -98,90 +134,46 @@ def read_regions(
     """
     check_on_bad_row(on_bad_row)
     place, second = Path(path), None if info is None else Path(info)
-    if images is not None and not isinstance(images, frozenset):
-        images = frozenset(images)
-    raw, files = _read(place, second, sizes, images)
+    wanted = None if images is None else frozenset(images)
+    raw, files = _read(RegionFiles(path=place, info=second, sizes=sizes, images=wanted))
     if not raw.image_ids and images is None:
         raise SourceError(f"{path}: got {raw.kind} without any image, expected at least one. Check the file.")
     facts = files[0] if len(files) == 1 else facts_of_all(place.name, files)
     return settled(raw, str(path), files, facts, on_bad_row)
 
 
-def region_kind(path: str | os.PathLike[str]) -> str | None:
+def region_format(path: str | os.PathLike[str]) -> Format | None:
     """Return which format of boxes a file or folder has, by its content; None if it is none of them."""
     place = Path(path)
     if place.is_dir():
-        return REGIONS_H5 if is_h5_folder(place) else None
+        return next((one for one in FORMATS if one.is_folder(place)), None)
     start = start_of(place)
-    if start.startswith(H5_MAGIC):
-        return REGIONS_H5
-    if start.startswith(PARQUET_MAGIC):
-        return REGIONS_PARQUET
-    if start.lstrip()[:1] in (b"{", b"["):
-        return _json_kind(start.lstrip())
-    line = start.split(b"\n", maxsplit=1)[0]
-    values = line.split(b"\t")
-    if len(values) in NUMBER_COLUMNS:
-        # One of them may be what is wrong with the file.
-        are_numbers = sum(values[at].strip().isdigit() for at in NUMBER_COLUMNS[len(values)])
-        return KIND_OF_COLUMNS[len(values)] if are_numbers > 1 else None
-    if len(values) == 2 and values[1].lstrip()[:1] in (b"{", b"["):
-        return VINVL_TSV
-    return OPEN_IMAGES_CSV if set(OPEN_IMAGES_COLUMNS) <= set(_header(line)) else None
+    return next((one for one in FORMATS if one.starts_with(start)), None)
 
 
-def _json_kind(start: bytes) -> str | None:
-    if start.startswith(b"["):
-        first = start[: start.find(b"}") + 1].removeprefix(b"[").strip()
-        return COCO_RESULTS if fields_of(first).keys() >= {"image_id", "category_id", "bbox"} else None
-    line = start.split(b"\n", maxsplit=1)[0]
-    # A line longer than what was looked at has no end here.
-    is_line = b'"detections"' in line and b'"image_id"' in line
-    return PIPELINE_JSONL if is_line else None
+def region_kind(path: str | os.PathLike[str]) -> str | None:
+    """Return the name of the format; see :func:`region_format`."""
+    found = region_format(path)
+    return found.kind if found else None
 
 
-def _header(line: bytes) -> list[str]:
-    return [value.strip().strip('"') for value in line.decode("utf-8", "replace").split(",")]
-
-
-def _read(
-    path: Path, info: Path | None, sizes: pl.DataFrame | None, images: Collection[str] | None
-) -> tuple[RawRegions, list[FileFacts]]:
-    kind = region_kind(path)
-    if kind == REGIONS_H5:
-        return h5_regions(path, info, images)
-    if kind == COCO_RESULTS:
-        return coco_regions(path, info, images)
-    if kind == REGIONS_PARQUET:
-        _check_no_info(path, kind, info)
-        return parquet_regions(path, images)
-    if kind is None:
-        got = "a folder without HDF5 files" if path.is_dir() else excerpt(start_of(path)[:40])
+def _read(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
+    found = region_format(files.path)
+    if found is None:
+        got = "a folder without HDF5 files" if files.path.is_dir() else _start_in_words(files.path)
         raise SourceError(
-            f"{path}: got {got}, expected one of {', '.join(KINDS)}. Check that this is the right file."
+            f"{files.path}: got {got}, expected one of {', '.join(one.kind for one in FORMATS)}. "
+            "Check that this is the right file."
         )
-    with open_stream(path) as stream:
-        others: list[FileFacts] = []
-        if kind == OPEN_IMAGES_CSV:
-            raw, others = open_images_regions(stream, info, sizes, images)
-        elif kind == LXMERT_TSV:
-            raw = tsv_regions(stream, None if info is None else _vocabulary(info), images)
-            others = [] if info is None else [file_facts(info)]
-        else:
-            _check_no_info(path, kind, info)
-            read = {VINVL_TSV: vinvl_regions, PIPELINE_JSONL: pipeline_regions}.get(kind)
-            raw = tsv_regions(stream, None, images) if read is None else read(stream, images)
-        return raw, [stream.facts(), *others]
-
-
-def _check_no_info(path: Path, kind: str, info: Path | None) -> None:
-    if info is not None:
+    if files.info is not None and not found.takes_info:
         raise ConfigError(
-            f"{path}: got {kind} and {info.name} beside it, expected {kind} alone. "
+            f"{files.path}: got {found.kind} and {files.info.name} beside it, expected {found.kind} alone. "
             "Leave --detections-info out."
         )
+    read: tuple[RawRegions, list[FileFacts]] = found.read(files)
+    return read
 
 
-def _vocabulary(path: Path) -> Sequence[str]:
-    """Return names by line number from 0; of synonyms (with commas between) the first."""
-    return [line.decode("utf-8", "replace").split(",")[0].strip() for line in file_lines(path)]
+def _start_in_words(path: Path) -> str:
+    with open_stream(path) as stream:  # which tells what is never read
+        return excerpt(stream.start()[:40])

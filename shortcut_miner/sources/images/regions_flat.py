@@ -1,9 +1,9 @@
 """Detections as flat tables: Open Images CSV, and Parquet in our own schema."""
 
-import csv
 import io
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -11,43 +11,54 @@ from numpy.typing import NDArray
 
 from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.images.region_tables import RawRegions, box_rows, empty_column
-from shortcut_miner.sources.opening.csv_text import read_csv
+from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, box_rows, empty_column
+from shortcut_miner.sources.opening.csv_text import csv_rows, header_names
 from shortcut_miner.sources.opening.files import FileFacts, open_source
-from shortcut_miner.sources.opening.kinds import OPEN_IMAGES_CSV, REGIONS_PARQUET
+from shortcut_miner.sources.opening.flat_tables import (
+    PARQUET_MAGIC,
+    Column,
+    column_errors,
+    open_columns,
+    scan_columns,
+)
 from shortcut_miner.sources.opening.reading import Problem
 from shortcut_miner.sources.opening.streams import Stream, open_stream
 
+OPEN_IMAGES_CSV, REGIONS_PARQUET = "Open Images boxes CSV", "regions Parquet"
 OPEN_IMAGES_COLUMNS = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")
 _SIDES = ("x1", "y1", "x2", "y2")
 _BATCH_BYTES = 64 << 20
+REGION_COLUMNS = ("image_id", *_SIDES)
 _PARQUET_COLUMNS = {
-    "image_id": pl.String(),
-    "region_index": pl.UInt32(),
-    "is_padding": pl.Boolean(),
-    "label": pl.String(),
-    "score": pl.Float64(),
-    **dict.fromkeys(_SIDES, pl.Float32()),
-    "attributes": pl.List(pl.String),
+    "image_id": Column("value"),
+    "region_index": Column("whole", is_optional=True),
+    "is_padding": Column("any", is_optional=True),
+    "label": Column("value", is_optional=True),
+    "score": Column("number", is_optional=True),
+    **dict.fromkeys(_SIDES, Column("number")),
+    "attributes": Column("texts", is_optional=True),
 }
-_NEEDED = ("image_id", *_SIDES)
+_PARQUET_TYPES: Any = {"region_index": pl.UInt32, "is_padding": pl.Boolean} | dict.fromkeys(
+    _SIDES, pl.Float32
+)
 
 
-def open_images_regions(
-    stream: Stream, names: Path | None, sizes: pl.DataFrame | None, images: Collection[str] | None
-) -> tuple[RawRegions, list[FileFacts]]:
+def starts_open_images(start: bytes) -> bool:
+    """Return whether a file starts with the header of Open Images."""
+    return {*OPEN_IMAGES_COLUMNS} <= {*header_names(start.split(b"\n", maxsplit=1)[0])}
+
+
+def starts_parquet(start: bytes) -> bool:
+    """Return whether a file starts as Parquet."""
+    return start.startswith(PARQUET_MAGIC)
+
+
+def open_images_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     """Return the boxes of an Open Images CSV: fractions of the image, the two x before the two y.
 
-    Images without any box don't occur in this format: they are not known.
-
-    Parameters
-    ----------
-    names : Path or None
-        Class descriptions (LabelName, DisplayName); without it the label is the LabelName.
-    sizes : pl.DataFrame or None
-        image_id, width, height of every image, to turn fractions into pixels.
-    images : collection of str or None
-        Keep these images only.
+    Images without any box don't occur in this format: they are not known. The second file are class
+    descriptions (LabelName, DisplayName); without it the label is the LabelName. The images' sizes turn
+    fractions into pixels.
 
     Raises
     ------
@@ -56,13 +67,15 @@ def open_images_regions(
     SourceError
         An image without size, or values that are no fractions.
     """
+    sizes, names = files.sizes, files.info
     if sizes is None:
         raise ConfigError(
-            f"{stream.path}: got boxes in fractions of their images, expected the images' sizes too. "
+            f"{files.path}: got boxes in fractions of their images, expected the images' sizes too. "
             "Give scene graphs with width and height."
         )
-    table = pl.concat(_csv_batches(stream, images))
-    facts = []
+    with open_stream(files.path) as stream:
+        table = pl.concat(_csv_batches(stream, files.images))
+        facts = [stream.facts()]
     if names is not None:
         labels, fact = _class_names(names)
         facts.append(fact)
@@ -75,7 +88,7 @@ def open_images_regions(
     unsized = table.filter(pl.col("width").is_null())["image_id"].unique(maintain_order=True)
     if len(unsized):
         raise SourceError(
-            f"{stream.path}: got {len(unsized):,} images without a known size ({examples(unsized)}), "
+            f"{files.path}: got {len(unsized):,} images without a known size ({examples(unsized)}), "
             "expected width and height of each. Give the sizes of all images, or leave these out of the file."
         )
     corners = pl.format("{} {} {} {}", *_SIDES)
@@ -89,8 +102,7 @@ def open_images_regions(
 
 def _csv_batches(stream: Stream, images: Collection[str] | None) -> Iterator[pl.DataFrame]:
     """Give the file's rows in pieces that fit in memory, as text and numbers."""
-    first = stream.content.readline().decode("utf-8", "replace")
-    header = next(csv.reader([first]), [])
+    header = header_names(stream.content.readline())
     wanted = {"image_id": "ImageID", "label": "LabelName", "score": "Confidence"} | {
         "x1": "XMin", "x2": "XMax", "y1": "YMin", "y2": "YMax",
     }  # fmt: skip
@@ -126,22 +138,20 @@ def _is_no_fraction() -> pl.Expr:
 
 def _class_names(path: Path) -> tuple[dict[str, str], FileFacts]:
     source = open_source(path)
-    table = read_csv(source)
-    rows = [table.header, *table.rows]  # the released file has no header
-    return {row[0]: row[1] for row in rows if len(row) > 1}, source.facts()
+    rows = csv_rows(source)  # the released file has no header
+    return {row[0]: row[1] for _, row in rows if len(row) > 1}, source.facts()
 
 
-def parquet_regions(path: Path, images: Collection[str] | None) -> tuple[RawRegions, list[FileFacts]]:
+def parquet_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     """Return the boxes of a Parquet file with the columns of :class:`shortcut_miner.schemas.Regions`.
 
     Needed are image_id and the four sides; regions are numbered as they come where there is no region_index.
     An image whose only row has null sides was looked at, and nothing was found.
     """
-    with open_stream(path) as stream:
-        plain = stream.start().startswith(b"PAR1") and stream.member is None
-        content: Path | io.BytesIO = path if plain else io.BytesIO(stream.content.read())
+    with open_stream(files.path) as stream:
+        content = stream.content.read() if stream.packing else files.path
         facts = stream.facts()
-    table = _parquet_rows(content, path, images)
+    table = _parquet_rows(content, files)
     empty = table.filter(pl.all_horizontal(pl.col(side).is_null() for side in _SIDES))
     boxes = table.filter(pl.any_horizontal(pl.col(side).is_not_null() for side in _SIDES))
     rows = boxes.with_columns(pl.col(side).fill_null(float("nan")) for side in _SIDES)
@@ -149,29 +159,18 @@ def parquet_regions(path: Path, images: Collection[str] | None) -> tuple[RawRegi
     return raw, [facts]
 
 
-def _parquet_rows(content: Path | io.BytesIO, path: Path, images: Collection[str] | None) -> pl.DataFrame:
-    try:
-        scan = pl.scan_parquet(content)
-        present = scan.collect_schema()
-        missing = [name for name in _NEEDED if name not in present]
-        if missing:
-            raise SourceError(
-                f"{path}: got a Parquet table with the columns {examples(present, limit=20)}, expected "
-                f"{', '.join(missing)} too. Rename its columns."
-            )
-        columns = [
-            (pl.col(name) if name in present else pl.lit(None, dtype)).cast(dtype).alias(name)
-            for name, dtype in _PARQUET_COLUMNS.items()
-        ]
-        scan = scan.select(columns)
-        if images is not None:
-            scan = scan.filter(pl.col("image_id").is_in(list(images)))
-        return scan.collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
+def _parquet_rows(content: Path | bytes, files: RegionFiles) -> pl.DataFrame:
+    flat = open_columns(content, str(files.path))
+    if missing := flat.missing(_PARQUET_COLUMNS):
         raise SourceError(
-            f"{path}: got a Parquet file that can't be read ({str(error).splitlines()[0]}), expected the "
-            "columns of our regions. Convert its columns, or copy it again if it was cut."
-        ) from error
+            f"{files.path}: got a Parquet table with the columns {examples(flat.columns, limit=20)}, "
+            f"expected {', '.join(missing)} too. Rename its columns."
+        )
+    scan = scan_columns(flat, _PARQUET_COLUMNS).cast(_PARQUET_TYPES)
+    if files.images is not None:
+        scan = scan.filter(pl.col("image_id").is_in(list(files.images)))
+    with column_errors(flat.path):
+        return scan.collect()
 
 
 def _grouped(kind: str, table: pl.DataFrame, without: pl.Series | None = None) -> RawRegions:

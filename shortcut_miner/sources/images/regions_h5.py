@@ -6,7 +6,8 @@ Only the boxes are read; they are a thousandth of the features. Needs the extra 
 import contextlib
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,14 +18,21 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.errors import BackendError, SourceError, examples
-from shortcut_miner.sources.images.region_tables import NOT_KNOWN, Boxes, RawRegions, box_rows, empty_column
-from shortcut_miner.sources.opening.files import FileFacts, open_source
+from shortcut_miner.sources.images.region_tables import (
+    NOT_KNOWN,
+    Boxes,
+    RawRegions,
+    RegionFiles,
+    box_rows,
+    empty_column,
+)
+from shortcut_miner.sources.opening.files import FileFacts, file_facts, open_source
 from shortcut_miner.sources.opening.json_records import decode_all
-from shortcut_miner.sources.opening.json_text import fields_of, parse_json
-from shortcut_miner.sources.opening.kinds import REGIONS_H5, REGIONS_INFO, json_shape, wrong_kind
+from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, excerpt, fields_of, parse_json
 from shortcut_miner.sources.opening.reading import Problem
-from shortcut_miner.sources.opening.streams import START_BYTES, file_facts, start_of
+from shortcut_miner.sources.opening.streams import START_BYTES, start_of
 
+REGIONS_H5, REGIONS_INFO = "GQA objects HDF5", "GQA objects info JSON"
 H5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _BOXES = ("bboxes", "boxes")
 _ROWS_AT_ONCE = 4096
@@ -41,19 +49,11 @@ class _Info(msgspec.Struct, gc=False):
     file: int | None = None
 
 
-def h5_regions(
-    path: Path, info: Path | None, images: Collection[str] | None
-) -> tuple[RawRegions, list[FileFacts]]:
+def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     """Return the boxes of one HDF5 file, or of the numbered shards of a folder.
 
-    Parameters
-    ----------
-    path : Path
-        A file, or a folder of files whose names end in their number, as in ``gqa_objects_7.h5``.
-    info : Path or None
-        The info JSON; looked for in the folder if None.
-    images : collection of str or None
-        Keep these images only.
+    The files of a folder have names that end in their number, as in ``gqa_objects_7.h5``. The second file is
+    the info JSON; it is looked for in the folder if not given.
 
     Raises
     ------
@@ -62,18 +62,22 @@ def h5_regions(
     SourceError
         No or several info files, or files that don't fit them.
     """
-    h5py = _load_h5py()
-    info = info or _find_info(path)
+    path, images = files.path, files.images
+    h5py = load_h5py()
+    info = files.info or find_info(path)
     source = open_source(info)
     parsed = parse_json(source)
-    if isinstance(parsed.top, list) or json_shape(parsed.top).kind != REGIONS_INFO:
-        raise wrong_kind(source, json_shape(parsed.top), f"{REGIONS_INFO} ({{image: {{objectsNum, index}}}})")
+    if isinstance(parsed.top, list) or not is_info(parsed.top):
+        raise SourceError(
+            f"{info}: got JSON that starts with {excerpt(source.content[:60])}, expected {REGIONS_INFO} "
+            "({image: {objectsNum, index}}). Check that this is the right file."
+        )
     wanted = None if images is None else frozenset(images)
     names = [name for name in parsed.top if wanted is None or name in wanted]
     decoded = decode_all([parsed.top[name] for name in names], _Info)
     entries = _entries(names, decoded.positions, decoded.records)
     problems = decoded.problems + _entry_problems(entries)
-    shards = _shards(path, entries["file"].unique().drop_nulls().sort().to_list())
+    shards = find_shards(path, entries["file"].unique().drop_nulls().sort().to_list())
     problems += _missing_shards(entries, shards)
     bad = pl.Series([record for one in problems for record in one.records], dtype=pl.UInt32)
     entries = entries.with_columns(is_bad=pl.col("record").is_in(bad.implode()))
@@ -101,7 +105,7 @@ def _facts(h5py: Any, path: Path) -> FileFacts:
     if path.stat().st_size <= HASHED_WHOLE:
         return file_facts(path)
     digest = hashlib.sha256()
-    with _told(path), h5py.File(path, "r") as file:
+    with h5_errors(path), h5py.File(path, "r") as file:
         dataset = _box_dataset(file, path)
         for start in range(0, len(dataset), _ROWS_AT_ONCE):
             digest.update(np.ascontiguousarray(dataset[start : start + _ROWS_AT_ONCE], "<f4").tobytes())
@@ -113,7 +117,8 @@ def _checksum_notes(shards: dict[int, Path]) -> tuple[str, ...]:
     return (f"files above 1 GiB whose checksum is of their boxes alone: {large:,}",) if large else ()
 
 
-def _load_h5py() -> ModuleType:
+def load_h5py() -> ModuleType:
+    """Return the h5py library; raise BackendError where it is not installed."""
     try:
         import h5py
     except ImportError as error:
@@ -124,13 +129,13 @@ def _load_h5py() -> ModuleType:
     return h5py  # type: ignore[no-any-return]
 
 
-def _find_info(path: Path) -> Path:
+def find_info(path: Path) -> Path:
     """Return the one info JSON beside the file or in the folder that fits: with shard numbers or without."""
     folder, needs_file = (path, True) if path.is_dir() else (path.parent, False)
     found = [
         one
         for one in sorted(folder.iterdir())
-        if one.is_file() and _is_info(start_of_json(one), has_file=needs_file)
+        if one.is_file() and _starts_info(_start_of_json(one), has_file=needs_file)
     ]
     if not path.is_dir():
         found = [one for one in found if one.name.startswith(path.name.split(".")[0])] or found
@@ -143,7 +148,7 @@ def _find_info(path: Path) -> Path:
     return found[0]
 
 
-def start_of_json(file: Path) -> bytes:
+def _start_of_json(file: Path) -> bytes:
     """Return a file's first bytes if it may be JSON, else nothing."""
     try:
         start = start_of(file) if file.stat().st_size else b""
@@ -152,20 +157,29 @@ def start_of_json(file: Path) -> bytes:
     return start if start.lstrip().startswith(b"{") else b""
 
 
-def _is_info(start: bytes, *, has_file: bool) -> bool:
+def _starts_info(start: bytes, *, has_file: bool) -> bool:
     first = re.match(rb'\s*\{\s*"[^"]*"\s*:\s*(\{[^{}]*\})', start[:START_BYTES])
     keys = fields_of(first[1]).keys() if first else set()
     return "objectsNum" in keys and (keys >= {"idx", "file"} if has_file else "index" in keys)
 
 
-def is_h5_folder(folder: Path) -> bool:
-    """Return whether a folder holds HDF5 files."""
-    return any(_is_h5(file) for file in folder.iterdir() if file.is_file())
+def starts_h5(start: bytes) -> bool:
+    """Return whether a file starts as HDF5."""
+    return start.startswith(H5_MAGIC)
 
 
-def _is_h5(file: Path) -> bool:
-    with file.open("rb") as handle:
+def is_h5(place: Path) -> bool:
+    """Return whether a file is HDF5, or a folder holds such files."""
+    if place.is_dir():
+        return any(is_h5(file) for file in place.iterdir() if file.is_file())
+    with place.open("rb") as handle:
         return handle.read(len(H5_MAGIC)) == H5_MAGIC
+
+
+def is_info(top: Top) -> bool:
+    """Return whether this is an info JSON, ``{image: {objectsNum, ...}}``."""
+    first = islice(top.values(), LOOKED_AT) if isinstance(top, dict) else ()
+    return any("objectsNum" in fields_of(value) for value in first)
 
 
 def _entries(names: Sequence[str], positions: Sequence[int], records: Sequence[_Info]) -> pl.DataFrame:
@@ -191,14 +205,14 @@ def _entry_problems(entries: pl.DataFrame) -> list[Problem]:
     return problems
 
 
-def _shards(path: Path, numbers: Sequence[int]) -> dict[int, Path]:
+def find_shards(path: Path, numbers: Sequence[int]) -> dict[int, Path]:
     """Return shard number -> file."""
     if not path.is_dir():
         return dict.fromkeys(numbers, path)
     numbered: dict[str, dict[int, Path]] = {}
     for file in sorted(path.iterdir()):
         match = _NUMBER.search(file.name)
-        if match and file.is_file() and _is_h5(file):
+        if match and file.is_file() and is_h5(file):
             numbered.setdefault(file.name[: match.start()], {})[int(match[1])] = file
     if not numbered:
         raise SourceError(
@@ -232,7 +246,7 @@ def _read_shards(
         "file", maintain_order=True
     ):
         path = shards[int(str(number))]
-        with _told(path), h5py.File(path, "r") as file:
+        with h5_errors(path), h5py.File(path, "r") as file:
             dataset = _box_dataset(file, path)
             height, width = dataset.shape[0], dataset.shape[1]
             inside = part.filter(pl.col("row") < height)
@@ -271,7 +285,8 @@ def _slabs(dataset: Any, wanted: NDArray[np.int64]) -> Iterator[tuple[NDArray[np
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def h5_errors(path: Path) -> Iterator[None]:
+    """Turn what reading HDF5 can raise into SourceErrors that name the file."""
     try:
         yield
     except (OSError, RuntimeError, LookupError, ValueError, TypeError) as error:

@@ -1,6 +1,6 @@
 """Detections as JSON: Hugging Face pipeline results line by line, and COCO results with a categories file."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -11,17 +11,25 @@ from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.sources.images.region_tables import (
     Block,
     RawRegions,
+    RegionFiles,
     bad_image,
     box_rows,
     empty_column,
     gathered,
 )
 from shortcut_miner.sources.opening.files import FileFacts, open_source
-from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, paused_gc
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, excerpt, parse_json, split_array
-from shortcut_miner.sources.opening.kinds import COCO_RESULTS, PIPELINE_JSONL, json_shape, wrong_kind
+from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, paused_gc, record_columns
+from shortcut_miner.sources.opening.json_text import (
+    DECODE_ERRORS,
+    excerpt,
+    fields_of,
+    parse_json,
+    split_array,
+)
 from shortcut_miner.sources.opening.reading import Problem
-from shortcut_miner.sources.opening.streams import Stream
+from shortcut_miner.sources.opening.streams import open_stream
+
+PIPELINE_JSONL, COCO_RESULTS = "object detection JSONL", "COCO results JSON"
 
 
 class _Corners(msgspec.Struct, gc=False):
@@ -57,18 +65,24 @@ class _Category(msgspec.Struct, gc=False):
     name: str
 
 
-def pipeline_regions(stream: Stream, images: Collection[str] | None) -> RawRegions:
+def starts_pipeline(start: bytes) -> bool:
+    """Return whether a file starts with a line of a pipeline's results; it may be longer than the start."""
+    line = start.lstrip().split(b"\n", maxsplit=1)[0]
+    return line.startswith(b"{") and b'"detections"' in line and b'"image_id"' in line
+
+
+def pipeline_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     """Return the boxes of lines ``{image_id, detections: [{score, label, box: {xmin, ymin, xmax, ymax}}]}``.
 
     Each detection is what Hugging Face's object detection pipelines give; a line may also have the image's
     width and height, a detection also attributes.
     """
     decoder = msgspec.json.Decoder(_Line)
-    lines: list[int] = []
+    numbers: list[int] = []
 
-    def blocks() -> Iterator[Block]:
-        for number, line in stream.lines():
-            lines.append(number)
+    def blocks(lines: Iterator[tuple[int, bytes]]) -> Iterator[Block]:
+        for number, line in lines:
+            numbers.append(number)
             try:
                 one = decoder.decode(line)
             except DECODE_ERRORS as error:
@@ -76,12 +90,14 @@ def pipeline_regions(stream: Stream, images: Collection[str] | None) -> RawRegio
                     f"line {number}", "line", f"{excerpt(line)} ({error})", "image_id and detections"
                 )
                 continue
-            if images is not None and isinstance(one.image_id, str | int) and str(one.image_id) not in images:
-                lines.pop()
+            if files.images is not None and str(one.image_id) not in files.images:
+                numbers.pop()
                 continue
             yield _line_block(one)
 
-    return gathered(PIPELINE_JSONL, blocks(), lambda record: f"line {lines[record]}")
+    with open_stream(files.path) as stream:
+        raw = gathered(PIPELINE_JSONL, blocks(stream.lines()), lambda record: f"line {numbers[record]}")
+        return raw, [stream.facts()]
 
 
 def _line_block(line: _Line) -> Block:
@@ -101,33 +117,32 @@ def _line_block(line: _Line) -> Block:
     )
 
 
-def coco_regions(
-    path: Path, categories: Path | None, images: Collection[str] | None
-) -> tuple[RawRegions, list[FileFacts]]:
+def starts_coco_results(start: bytes) -> bool:
+    """Return whether a file starts with a list whose first record is a COCO result."""
+    first = start[: start.find(b"}") + 1].lstrip()
+    return first.startswith(b"[") and fields_of(first[1:]).keys() >= {"image_id", "category_id", "bbox"}
+
+
+def coco_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     """Return the boxes of COCO's result format, as Detectron2 writes it; box is x, y, width, height.
 
-    Images without any detection don't occur in this format: they are not known.
-
-    Parameters
-    ----------
-    categories : Path or None
-        COCO instances JSON, a list of {id, name}, or {id: name}.
+    Images without any detection don't occur in this format: they are not known. Categories are COCO instances
+    JSON, a list of {id, name}, or {id: name}.
 
     Raises
     ------
     ConfigError
         No categories file.
     """
+    categories, images = files.info, files.images
     if categories is None:
         raise ConfigError(
-            f"{path}: got {COCO_RESULTS} without category names, expected a file that has them. "
+            f"{files.path}: got {COCO_RESULTS} without category names, expected a file that has them. "
             "Name COCO's instances JSON, or {id: name}, with --detections-info."
         )
-    source = open_source(path)
+    source = open_source(files.path)
     parsed = parse_json(source)
-    shape = json_shape(parsed.top)
-    if shape.kind != COCO_RESULTS or isinstance(parsed.top, dict):
-        raise wrong_kind(source, shape, COCO_RESULTS)
+    assert isinstance(parsed.top, list)
     names, facts = _category_names(categories)
     frames, problems = [], []
     with paused_gc():
@@ -149,15 +164,8 @@ def _result_rows(chunk: Chunk[_Result]) -> pl.DataFrame:
     corners = np.array([one.bbox for one in chunk.records], np.float64).reshape(-1, 4)
     with np.errstate(over="ignore", invalid="ignore"):
         corners[:, 2:] += corners[:, :2]
-    return pl.DataFrame(
-        {
-            "record": pl.Series(chunk.positions, dtype=pl.UInt32),
-            "image_id": pl.Series([str(one.image_id) for one in chunk.records], dtype=pl.String),
-            "category_id": pl.Series([str(one.category_id) for one in chunk.records], dtype=pl.String),
-            "score": pl.Series([one.score for one in chunk.records], dtype=pl.Float64),
-            "box": pl.Series(box_rows(corners), dtype=pl.Array(pl.Float32, 4)),
-        }
-    )
+    columns = record_columns(chunk, _Result, "image_id", "category_id", "score")
+    return pl.DataFrame(columns | {"box": pl.Series(box_rows(corners), dtype=pl.Array(pl.Float32, 4))})
 
 
 def _by_image(table: pl.DataFrame, problems: list[Problem], notes: tuple[str, ...]) -> RawRegions:

@@ -5,8 +5,7 @@ Lines hold features of a hundred kilobytes and more, so files are read line by l
 
 import base64
 import binascii
-from collections.abc import Callable, Collection, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -14,13 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.images.region_tables import Block, RawRegions, bad_image, box_rows, gathered
+from shortcut_miner.sources.images.region_tables import (
+    Block,
+    RawRegions,
+    RegionFiles,
+    bad_image,
+    box_rows,
+    gathered,
+)
+from shortcut_miner.sources.opening.files import FileFacts
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, excerpt
-from shortcut_miner.sources.opening.kinds import BOTTOM_UP_TSV, LXMERT_TSV, VINVL_TSV
-from shortcut_miner.sources.opening.streams import Stream, file_lines
+from shortcut_miner.sources.opening.streams import Stream, file_lines, open_stream
 
-KIND_OF_COLUMNS = {6: BOTTOM_UP_TSV, 10: LXMERT_TSV}
-NUMBER_COLUMNS = {6: (1, 2, 3), 10: (1, 2, 7)}  # sizes and num_boxes
+BOTTOM_UP_TSV, LXMERT_TSV, VINVL_TSV = "bottom-up-attention TSV", "LXMERT TSV", "VinVL TSV"
+_BOTTOM_UP_NUMBERS, _LXMERT_NUMBERS = (1, 2, 3), (1, 2, 7)  # sizes and num_boxes
+_Read = Callable[[str, Sequence[bytes]], Block]
 
 
 class _FieldError(ValueError):
@@ -40,21 +47,52 @@ class _VinvlImage(msgspec.Struct, gc=False):
     image_h: float | None = None
 
 
-def tsv_regions(
-    stream: Stream, vocabulary: Sequence[str] | None, images: Collection[str] | None
-) -> RawRegions:
-    """Return the boxes of a bottom-up-attention or LXMERT file.
+def starts_bottom_up(start: bytes) -> bool:
+    """Return whether a file starts with a line of bottom-up-attention."""
+    return _has_numbers(start, 6, _BOTTOM_UP_NUMBERS)
 
-    Parameters
-    ----------
-    vocabulary : sequence of str or None
-        Names of LXMERT's object ids, by number from 0.
-    images : collection of str or None
-        Keep these images only.
+
+def starts_lxmert(start: bytes) -> bool:
+    """Return whether a file starts with a line of LXMERT."""
+    return _has_numbers(start, 10, _LXMERT_NUMBERS)
+
+
+def starts_vinvl(start: bytes) -> bool:
+    """Return whether a file starts with a line of VinVL: an image and its JSON."""
+    values = start.split(b"\n", maxsplit=1)[0].split(b"\t")
+    return len(values) == 2 and values[1].lstrip()[:1] in (b"{", b"[")
+
+
+def _has_numbers(start: bytes, columns: int, numbers: Sequence[int]) -> bool:
+    values = start.split(b"\n", maxsplit=1)[0].split(b"\t")
+    # One of them may be what is wrong with the file.
+    return len(values) == columns and sum(values[at].strip().isdigit() for at in numbers) > 1
+
+
+def bottom_up_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
+    """Return the boxes of a bottom-up-attention file."""
+    with open_stream(files.path) as stream:
+        return _gathered(stream, files, BOTTOM_UP_TSV, 6, _bottom_up), [stream.facts()]
+
+
+def lxmert_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
+    """Return the boxes of an LXMERT file; the second file is its vocabulary, a name a line.
+
+    Names are those of object ids, by number from 0; of synonyms (with commas between) the first.
     """
-    columns = stream.start().split(b"\n", maxsplit=1)[0].count(b"\t") + 1
-    kind = KIND_OF_COLUMNS[columns]
-    read = _bottom_up if kind == BOTTOM_UP_TSV else _lxmert_reader(vocabulary)
+    if files.info is None:
+        notes = ("object ids without names: no vocabulary given",)
+        with open_stream(files.path) as stream:
+            return _gathered(stream, files, LXMERT_TSV, 10, _lxmert_reader(None), notes), [stream.facts()]
+    with open_stream(files.info) as vocabulary, open_stream(files.path) as stream:
+        names = [line.decode("utf-8", "replace").split(",")[0].strip() for _, line in vocabulary.lines()]
+        raw = _gathered(stream, files, LXMERT_TSV, 10, _lxmert_reader(names))
+        return raw, [stream.facts(), vocabulary.facts()]
+
+
+def _gathered(
+    stream: Stream, files: RegionFiles, kind: str, columns: int, read: _Read, notes: tuple[str, ...] = ()
+) -> RawRegions:
     lines: list[int] = []
 
     def blocks() -> Iterator[Block]:
@@ -62,7 +100,7 @@ def tsv_regions(
             # The last column, the features, is not looked at.
             values = line.split(b"\t", maxsplit=columns - 1)
             name = values[0].decode("utf-8", "backslashreplace").strip()
-            if images is not None and name not in images and values[0].isdigit():
+            if files.images is not None and name not in files.images and values[0].isdigit():
                 continue
             lines.append(number)
             if len(values) != columns:
@@ -73,9 +111,6 @@ def tsv_regions(
             except _FieldError as error:
                 yield bad_image(name, *error.args)
 
-    notes: tuple[str, ...] = ()
-    if kind == LXMERT_TSV and vocabulary is None:
-        notes = ("object ids without names: no vocabulary given",)
     return gathered(kind, blocks(), lambda record: f"line {lines[record]}", notes)
 
 
@@ -88,7 +123,7 @@ def _bottom_up(name: str, values: Sequence[bytes]) -> Block:
     )
 
 
-def _lxmert_reader(vocabulary: Sequence[str] | None) -> Callable[[str, Sequence[bytes]], Block]:
+def _lxmert_reader(vocabulary: Sequence[str] | None) -> _Read:
     names = None if vocabulary is None else np.array([*vocabulary, None], dtype=object)
 
     def read(name: str, values: Sequence[bytes]) -> Block:
@@ -135,7 +170,7 @@ def _array(value: bytes, dtype: np.dtype[Any], length: int, field: str) -> NDArr
     return np.frombuffer(content, dtype)
 
 
-def vinvl_regions(stream: Stream, images: Collection[str] | None) -> RawRegions:
+def vinvl_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     """Return the boxes of VinVL's ``predictions.tsv`` or ``label.tsv``.
 
     If the file's ``.lineidx`` lies beside it, the number of lines must be as listed there.
@@ -149,13 +184,13 @@ def vinvl_regions(stream: Stream, images: Collection[str] | None) -> RawRegions:
     lines: list[int] = []
     seen = 0
 
-    def blocks() -> Iterator[Block]:
+    def blocks(numbered: Iterator[tuple[int, bytes]]) -> Iterator[Block]:
         nonlocal seen
-        for number, line in stream.lines():
+        for number, line in numbered:
             seen += 1
             key, _, text = line.partition(b"\t")
             name = key.decode("utf-8", "backslashreplace").strip()
-            if images is not None and name not in images and key.isdigit():
+            if files.images is not None and name not in files.images and key.isdigit():
                 continue
             lines.append(number)
             try:
@@ -166,14 +201,16 @@ def vinvl_regions(stream: Stream, images: Collection[str] | None) -> RawRegions:
                 continue
             yield _vinvl_block(name, found)
 
-    raw = gathered(VINVL_TSV, blocks(), lambda record: f"line {lines[record]}")
-    index = Path(stream.path).with_suffix(".lineidx")
+    with open_stream(files.path) as stream:
+        raw = gathered(VINVL_TSV, blocks(stream.lines()), lambda record: f"line {lines[record]}")
+        facts = stream.facts()
+    index = files.path.with_suffix(".lineidx")
     if index.is_file() and (listed := sum(1 for _ in file_lines(index))) != seen:
         raise SourceError(
-            f"{stream.path}: got {seen:,} lines, expected the {listed:,} that {index.name} lists. "
+            f"{files.path}: got {seen:,} lines, expected the {listed:,} that {index.name} lists. "
             "Download or copy both again: one of them was probably cut."
         )
-    return raw
+    return raw, [facts]
 
 
 def _vinvl_block(name: str, found: _VinvlImage) -> Block:

@@ -1,32 +1,16 @@
 """Annotated objects of images: GQA scene graphs JSON, and Visual Genome's objects or attributes JSON."""
 
 import os
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import msgspec
-import numpy as np
 import polars as pl
 
+from shortcut_miner.sources.images.formats import SCENE_GRAPHS as SCENE_GRAPH_FORMATS
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.json_records import (
-    Chunk,
-    decode_chunks,
-    id_column,
-    paused_gc,
-    text_column,
-)
-from shortcut_miner.sources.opening.json_text import Top, fields_of, parse_json
-from shortcut_miner.sources.opening.kinds import (
-    LOOKED_AT,
-    SCENE_GRAPHS,
-    VISUAL_GENOME,
-    check_not_empty,
-    json_shape,
-    wrong_kind,
-)
-from shortcut_miner.sources.opening.list_columns import text_lists
+from shortcut_miner.sources.images.scene_graph_rows import BOX, SCENE_GRAPHS, VISUAL_GENOME, SceneRows
+from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.json_records import paused_gc
+from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import (
     RECORD,
     OnBadRow,
@@ -39,44 +23,9 @@ from shortcut_miner.sources.opening.reading import (
     is_blank,
     settle,
 )
+from shortcut_miner.sources.recognise import known_format
 
-_BOX = ("x", "y", "w", "h")
 _EXPECTED = f"{SCENE_GRAPHS} ({{image: {{width, height, objects}}}}) or {VISUAL_GENOME}"
-
-
-class _Object(msgspec.Struct, gc=False):
-    name: str
-    x: float
-    y: float
-    w: float
-    h: float
-    attributes: list[str] | None = None
-
-
-class _Graph(msgspec.Struct, gc=False):
-    objects: dict[str, _Object]
-    width: float | None = None
-    height: float | None = None
-
-
-class _GenomeObject(msgspec.Struct, gc=False):
-    object_id: int | str
-    names: list[str]
-    x: float
-    y: float
-    w: float
-    h: float
-    attributes: list[str] | None = None
-
-
-class _GenomeObjects(msgspec.Struct, gc=False):
-    image_id: int | str
-    objects: list[_GenomeObject]
-
-
-class _GenomeAttributes(msgspec.Struct, gc=False):
-    image_id: int | str
-    attributes: list[_GenomeObject]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,17 +40,6 @@ class SceneReading(Reading):
     """
 
     images: pl.DataFrame
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Images and objects before checks; `image` numbers an object's image among all records."""
-
-    kind: str
-    images: pl.DataFrame
-    objects: pl.DataFrame
-    problems: list[Problem]
-    labels: list[str]
 
 
 def read_scene_graphs(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> SceneReading:
@@ -129,9 +67,10 @@ def read_scene_graphs(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "e
     """
     check_on_bad_row(on_bad_row)
     source = open_source(path)
-    parsed = parse_json(source)
+    content = Content(source)
+    found = known_format(content, SCENE_GRAPH_FORMATS, _EXPECTED)
     with paused_gc():
-        rows = _rows(source, parsed.top)
+        rows: SceneRows = found.read(content)
     problems = rows.problems + _box_problems(rows.objects) + find_duplicates(rows.images, "image_id")
     problems += _repeated_objects(rows.objects)
     problems += find_problems(rows.images, is_blank("image_id"), "image_id", "an id")
@@ -155,7 +94,7 @@ def read_scene_graphs(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "e
         kind=rows.kind,
         file=source.facts(),
         dropped=dropped,
-        notes=parsed.notes + notes,
+        notes=content.json.notes + notes,
     )
 
 
@@ -172,91 +111,11 @@ def _scene_objects(objects: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _rows(source: Source, top: Top) -> _Rows:
-    if isinstance(top, list):
-        return _genome_rows(source, top)
-    shape = json_shape(top)
-    if shape.kind != SCENE_GRAPHS:
-        raise wrong_kind(source, shape, _EXPECTED)
-    names = list(top)
-    images, objects, problems = [], [], []
-    for chunk in decode_chunks(list(top.values()), _Graph):
-        problems += chunk.problems
-        images.append(_image_rows(chunk, names))
-        objects.append(_object_rows(chunk.positions, [list(one.objects.items()) for one in chunk.records]))
-    return _Rows(
-        SCENE_GRAPHS, pl.concat(images), pl.concat(objects), problems, [f"image {name!r}" for name in names]
-    )
-
-
-def _image_rows(chunk: Chunk[_Graph], names: Sequence[str]) -> pl.DataFrame:
-    return pl.DataFrame(
-        {
-            RECORD: pl.Series(chunk.positions, dtype=pl.UInt32),
-            "image_id": text_column([names[position] for position in chunk.positions]),
-            "width": pl.Series([one.width for one in chunk.records], dtype=pl.Float64),
-            "height": pl.Series([one.height for one in chunk.records], dtype=pl.Float64),
-            "region_count": pl.Series([None], dtype=pl.UInt32).new_from_index(0, len(chunk.records)),
-        }
-    )
-
-
-def _object_rows(
-    positions: Sequence[int], listed: Sequence[Sequence[tuple[int | str, _Object | _GenomeObject]]]
-) -> pl.DataFrame:
-    objects = [pair for pairs in listed for pair in pairs]
-    boxes = np.array([[getattr(one, side) for side in _BOX] for _, one in objects], dtype=np.float64)
-    return pl.DataFrame(
-        {
-            RECORD: np.repeat(np.asarray(positions, dtype=np.uint32), [len(pairs) for pairs in listed]),
-            "object_id": id_column([object_id for object_id, _ in objects]),
-            "name": text_column([_name(one) for _, one in objects]),
-            **{side: boxes.reshape(-1, 4)[:, at] for at, side in enumerate(_BOX)},
-            "attributes": text_lists([one.attributes or [] for _, one in objects]),
-        }
-    )
-
-
-def _name(one: _Object | _GenomeObject) -> str:
-    return one.name if isinstance(one, _Object) else next(iter(one.names), "")
-
-
-def _genome_rows(source: Source, raws: list[msgspec.Raw]) -> _Rows:
-    check_not_empty(source, raws, "images")
-    keys = {key for raw in raws[:LOOKED_AT] for key in fields_of(raw)}
-    if "image_id" not in keys or not keys & {"objects", "attributes"}:
-        raise wrong_kind(source, json_shape(raws), _EXPECTED)
-    images, objects, problems = [], [], []
-    for positions, ids, listed, found in _genome_chunks(raws, has_objects="objects" in keys):
-        problems += found
-        nothing = [None] * len(ids)
-        columns = {RECORD: pl.Series(positions, dtype=pl.UInt32), "image_id": id_column(ids)}
-        sizes = {name: pl.Series(nothing, dtype=pl.Float64) for name in ("width", "height")}
-        counts = {"region_count": pl.Series(nothing, dtype=pl.UInt32)}
-        images.append(pl.DataFrame(columns | sizes | counts))
-        objects.append(_object_rows(positions, [[(one.object_id, one) for one in few] for few in listed]))
-    labels = [f"record {record}" for record in range(len(raws))]
-    return _Rows(VISUAL_GENOME, pl.concat(images), pl.concat(objects), problems, labels)
-
-
-def _genome_chunks(
-    raws: list[msgspec.Raw], *, has_objects: bool
-) -> Iterator[tuple[Sequence[int], list[int | str], list[list[_GenomeObject]], list[Problem]]]:
-    if has_objects:
-        for chunk in decode_chunks(raws, _GenomeObjects):
-            ids = [one.image_id for one in chunk.records]
-            yield chunk.positions, ids, [one.objects for one in chunk.records], chunk.problems
-        return
-    for other in decode_chunks(raws, _GenomeAttributes):
-        ids = [one.image_id for one in other.records]
-        yield other.positions, ids, [one.attributes for one in other.records], other.problems
-
-
 def _box_problems(objects: pl.DataFrame) -> list[Problem]:
     """Find coordinates too large for a float (JSON has no other that is not finite)."""
     return [
         problem
-        for side in _BOX
+        for side in BOX
         for problem in find_problems(objects, ~pl.col(side).is_finite(), side, "a finite number")
     ]
 

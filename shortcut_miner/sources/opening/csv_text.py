@@ -2,27 +2,91 @@
 
 import csv
 import io
-from dataclasses import dataclass
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
 
-from shortcut_miner.errors import SourceError, examples
+import polars as pl
+
+from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.opening.files import Source
-from shortcut_miner.sources.opening.json_text import excerpt, first_bytes
-from shortcut_miner.sources.opening.kinds import PREDICTION_COLUMNS, PREDICTIONS_CSV, Shape
+from shortcut_miner.sources.opening.json_records import paused_gc
+from shortcut_miner.sources.opening.json_text import excerpt
+from shortcut_miner.sources.opening.reading import Problem
 
 DELIMITERS = ",;\t"
+_ROWS_AT_ONCE = 1000  # as many Python objects as the processor's cache holds: three times faster than more
 
 
 @dataclass(frozen=True, slots=True)
-class CsvTable:
-    """A header and its rows as text, with the line each row ends on (from 1). Blank lines are left out."""
+class TextTable:
+    """A table of text; nothing is converted, so that "NA" and "007" stay as they are.
+
+    Attributes
+    ----------
+    header : list of str
+        As in the file, in its order.
+    frame : DataFrame
+        A text column for each distinct name. Rows with more or fewer values than the header are left out.
+    records : Series of UInt32
+        Of each row of `frame`, which of the file's it is (from 0). Blank lines are none.
+    lines : sequence of int
+        Of each of the file's rows, the line that it ends on (from 1).
+    uneven : list of Problem
+        The rows left out.
+    """
 
     header: list[str]
-    rows: list[list[str]]
-    lines: list[int]
+    frame: pl.DataFrame
+    records: pl.Series
+    lines: Sequence[int]
+    uneven: list[Problem] = field(default_factory=list)
 
 
-def read_csv(source: Source) -> CsvTable:
-    """Split text into rows; nothing is converted, so that "NA" and "007" stay as they are.
+def read_csv(source: Source) -> TextTable:
+    """Return the columns of delimited text.
+
+    Raises
+    ------
+    SourceError
+        The text is no UTF-8, or a quote is never closed.
+    """
+    numbered = csv_rows(source)
+    _, header = next(numbered, (0, []))
+    lines, records, uneven = array("Q"), array("I"), list[Problem]()
+    frames = [_frame(header, [])]
+    with paused_gc():
+        while piece := list(islice(numbered, _ROWS_AT_ONCE)):
+            first = len(lines)
+            lines.extend(line for line, _ in piece)
+            even = [(at, row) for at, (_, row) in enumerate(piece, first) if len(row) == len(header)]
+            if len(even) < len(piece):
+                uneven += _uneven(piece, first, len(header))
+            records.extend(at for at, _ in even)
+            frames.append(_frame(header, [row for _, row in even]))
+    return TextTable(
+        header, pl.concat(frames, rechunk=True), pl.Series(records, dtype=pl.UInt32), lines, uneven
+    )
+
+
+def _uneven(piece: Sequence[tuple[int, list[str]]], first: int, width: int) -> list[Problem]:
+    return [
+        Problem((at,), "row", f"{len(row)} values", f"{width}, as in the header")
+        for at, (_, row) in enumerate(piece, first)
+        if len(row) != width
+    ]
+
+
+def _frame(header: list[str], rows: list[list[str]]) -> pl.DataFrame:
+    """Return rows as text columns; of columns with the same name the first is meant."""
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(header)
+    named = dict(zip(reversed(header), reversed(columns), strict=True))
+    return pl.DataFrame({name: named[name] for name in header}, schema=dict.fromkeys(header, pl.String))
+
+
+def csv_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
+    """Give the rows that aren't blank, the header too, and the line that each ends on (from 1).
 
     Raises
     ------
@@ -30,32 +94,36 @@ def read_csv(source: Source) -> CsvTable:
         The text is no UTF-8, or a quote is never closed.
     """
     text = _decoded(source)
-    first_line = text.lstrip("\r\n").split("\n", maxsplit=1)[0]
-    delimiter = max(DELIMITERS, key=first_line.count)
+    delimiter = delimiter_of(text.lstrip("\r\n").split("\n", maxsplit=1)[0])
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    rows, lines = [], []
     try:
         for row in reader:
             if row:
-                rows.append(row)
-                lines.append(reader.line_num)
+                yield reader.line_num, row
     except csv.Error as error:
         raise SourceError(
             f"{source.path}: got broken CSV at line {reader.line_num:,} ({error}), expected closed "
             "quotes. Correct that line."
         ) from error
-    return CsvTable(rows[0] if rows else [], rows[1:], lines[1:])
 
 
-def csv_shape(source: Source, table: CsvTable) -> Shape:
-    """Tell what delimited text holds."""
-    if set(PREDICTION_COLUMNS) <= set(table.header):
-        return Shape(PREDICTIONS_CSV, {"answers": len(table.rows)})
-    if len(table.header) > 1:
-        columns = examples(table.header, limit=20)
-        return Shape(f"a text table with the columns {columns}", {"rows": len(table.rows)}, is_known=False)
-    start = excerpt(first_bytes(source.content, 40))
-    return Shape(f"text that starts with {start!r}" if start else "nothing but blanks", is_known=False)
+def delimiter_of(header: str) -> str:
+    """Return the mark between the names of a header line.
+
+    >>> delimiter_of("question_id;answer"), delimiter_of("alone")
+    (';', ',')
+    """
+    return max(DELIMITERS, key=header.count)
+
+
+def header_names(line: bytes) -> list[str]:
+    """Return the column names of the line that may be a header.
+
+    >>> header_names(b'question_id;"answer"')
+    ['question_id', 'answer']
+    """
+    text = line.decode("utf-8", "replace")
+    return [name.strip().strip('"') for name in text.split(delimiter_of(text))]
 
 
 def _decoded(source: Source) -> str:

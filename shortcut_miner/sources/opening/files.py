@@ -1,14 +1,17 @@
-"""The bytes behind a path: plain, gzip, Zstandard or a zip's member, told apart by their first bytes."""
+"""Files: found with their zip member, opened with one set of words for what goes wrong, and identified."""
 
+import contextlib
 import difflib
 import hashlib
+import io
 import os
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from shortcut_miner.errors import SourceError, examples
-from shortcut_miner.sources.opening.unpacking import CUT, unpack
+from shortcut_miner.sources.opening.containers import CUT, UTF8_BOM, refuse_unreadable, unpack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,43 +37,55 @@ class FileFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """An opened file: its unpacked content and, once asked, its facts.
+class Opened:
+    """An opened file, and once asked, its facts.
 
     Attributes
     ----------
     path : str
         As the user wrote it; starts every message about this file.
-    content : bytes
-        Unpacked, without a UTF-8 byte order mark.
     packing : tuple of str
         The layers removed, outermost first: "zip", "gzip", "zstd".
     name, size, member
         As in :class:`FileFacts`.
     digest : Future
-        The checksum, computed in a thread beside the decoding.
+        The checksum of the packed file, computed in a thread beside the decoding.
     """
 
     path: str
-    content: bytes
     packing: tuple[str, ...]
     name: str
     size: int
     member: str | None
-    digest: Future[str]
+    digest: Future[str] = field(repr=False)
 
     def facts(self) -> FileFacts:
         """Return the file's facts; waits for the checksum."""
         return FileFacts(name=self.name, size=self.size, sha256=self.digest.result(), member=self.member)
 
 
-def open_source(path: str | os.PathLike[str]) -> Source:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source(Opened):
+    """A file opened as a whole.
+
+    Attributes
+    ----------
+    content : bytes
+        Unpacked, without a UTF-8 byte order mark.
+    """
+
+    content: bytes
+
+
+def open_source(path: str | os.PathLike[str], *, keep_workbooks: bool = False) -> Source:
     """Read and unpack a file.
 
     Parameters
     ----------
     path : path-like
         A plain, gzip or Zstandard file, a zip with one member, or ``archive.zip/member``.
+    keep_workbooks : bool
+        Leave .xlsx files as they are stored, for a reader of them; else they are refused.
 
     Raises
     ------
@@ -78,17 +93,24 @@ def open_source(path: str | os.PathLike[str]) -> Source:
         Missing, a folder, not permitted, empty, truncated, damaged, an unknown member, or a kind of
         file that is never read (pickles, other archives, web pages).
     """
-    file, member = _split_member(Path(path))
-    stored = _read_stored(file, str(path))
-    digest = _hash_in_background(stored)
-    layers = unpack(str(path), stored, member)
+    shown = str(path)
+    file, member = find_file(Path(path))
+    with system_errors(shown, file):
+        stored = file.read_bytes()
+    check_not_empty_file(shown, len(stored))
+    digest = in_background(lambda: hashlib.sha256(stored).hexdigest())
+    left, packing, member = unpack(
+        shown, io.BytesIO(stored), member, is_whole=True, keep_workbooks=keep_workbooks
+    )
+    content = left.read().removeprefix(UTF8_BOM)
+    refuse_unreadable(shown, content)
     return Source(
-        path=str(path),
-        content=layers.content,
-        packing=layers.packing,
+        path=shown,
+        content=content,
+        packing=packing,
         name=file.name,
         size=len(stored),
-        member=layers.member,
+        member=member,
         digest=digest,
     )
 
@@ -98,7 +120,21 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
     return open_source(path).content
 
 
-def _split_member(path: Path) -> tuple[Path, str | None]:
+def file_facts(file: Path) -> FileFacts:
+    """Return the facts of a file that another library opens by itself."""
+    with system_errors(str(file), file), file.open("rb") as handle:
+        digest = hashlib.file_digest(handle, "sha256").hexdigest()
+        return FileFacts(name=file.name, size=file.stat().st_size, sha256=digest)
+
+
+def facts_of_all(name: str, files: Sequence[FileFacts]) -> FileFacts:
+    """Return facts of several files as of one: the checksum is of their ``sha256sum`` listing."""
+    listing = "".join(f"{one.sha256}  {one.name}\n" for one in sorted(files, key=lambda one: one.name))
+    digest = hashlib.sha256(listing.encode()).hexdigest()
+    return FileFacts(name=name, size=sum(one.size for one in files), sha256=digest)
+
+
+def find_file(path: Path) -> tuple[Path, str | None]:
     """Split ``archive.zip/folder/member.json`` into the file on disk and the member's name."""
     if not path.exists():
         for parent in path.parents:
@@ -107,9 +143,11 @@ def _split_member(path: Path) -> tuple[Path, str | None]:
     return path, None
 
 
-def _read_stored(file: Path, shown: str) -> bytes:
+@contextlib.contextmanager
+def system_errors(shown: str, file: Path) -> Iterator[None]:
+    """Turn what the file system can raise into SourceErrors that name the file."""
     try:
-        stored = file.read_bytes()
+        yield
     except FileNotFoundError as error:
         raise SourceError(
             f"{shown}: got no such file, expected a file to read. Check the path{_similar_names(file)}."
@@ -126,9 +164,20 @@ def _read_stored(file: Path, shown: str) -> bytes:
         raise SourceError(
             f"{shown}: got {error.strerror or error}, expected a readable file. Check the path and the disk."
         ) from error
-    if not stored:
+
+
+def check_not_empty_file(shown: str, size: int) -> None:
+    """Raise SourceError for a file of 0 bytes."""
+    if not size:
         raise SourceError(f"{shown}: got an empty file (0 bytes), expected content. {CUT}.")
-    return stored
+
+
+def in_background(work: Callable[[], str]) -> Future[str]:
+    """Start some work in a thread of its own."""
+    executor = ThreadPoolExecutor(max_workers=1)
+    future = executor.submit(work)
+    executor.shutdown(wait=False)
+    return future
 
 
 def _similar_names(file: Path) -> str:
@@ -138,10 +187,3 @@ def _similar_names(file: Path) -> str:
         return ""
     close = difflib.get_close_matches(file.name, names, n=2)
     return f"; its folder has {examples(close)}" if close else ""
-
-
-def _hash_in_background(stored: bytes) -> Future[str]:
-    executor = ThreadPoolExecutor(max_workers=1)
-    digest = executor.submit(lambda: hashlib.sha256(stored).hexdigest())
-    executor.shutdown(wait=False)
-    return digest

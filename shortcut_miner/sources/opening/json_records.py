@@ -6,7 +6,9 @@ structs. Only a chunk that fails is looked at record by record, and only a recor
 
 import contextlib
 import gc
+import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args
@@ -15,9 +17,13 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, excerpt
-from shortcut_miner.sources.opening.reading import Problem
+from shortcut_miner.sources.opening.reading import RECORD, Problem
 
 CHUNK_RECORDS = 20_000
+_DTYPES: dict[Any, Any] = {
+    **dict.fromkeys((str, str | None), pl.String),
+    **dict.fromkeys((float, float | None), pl.Float64),
+}
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
@@ -77,19 +83,59 @@ def decode_all(raws: Raws, record_type: type[Record], first: int = 0) -> Chunk[R
         )
 
 
-def positions_column(positions: Sequence[int]) -> pl.Series:
-    """Return the working column that numbers a chunk's records."""
-    return pl.Series(positions, dtype=pl.UInt32)
+def record_columns(chunk: Chunk[Record], record_type: type[Record], *fields: str) -> dict[str, pl.Series]:
+    """Return the working column `record` and some fields as columns; all fields if none is named.
 
-
-def text_column(values: Sequence[str | None]) -> pl.Series:
-    """Return a text column."""
-    return pl.Series(values, dtype=pl.String)
+    Fields that are whole numbers or text are ids and become text: 42 and "42" one id, leading zeros survive.
+    """
+    types = {field.name: field.type for field in msgspec.structs.fields(record_type)}
+    columns = {RECORD: pl.Series(chunk.positions, dtype=pl.UInt32)}
+    for name in fields or types:
+        values = [getattr(record, name) for record in chunk.records]
+        is_id = types[name] == int | str
+        columns[name] = id_column(values) if is_id else pl.Series(values, dtype=_DTYPES[types[name]])
+    return columns
 
 
 def id_column(ids: Sequence[int | str]) -> pl.Series:
-    """Return ids as text: 42 and "42" become one id, leading zeros of text survive."""
+    """Return ids as text: see :func:`record_columns`."""
     return pl.Series([str(one) for one in ids], dtype=pl.String)
+
+
+def repeated_keys(
+    content: bytes, names: Sequence[str], entries: int, field: str, expected: str = "an id that occurs once"
+) -> list[Problem]:
+    """Return a problem for each key that a JSON object has twice: decoding keeps only the last entry.
+
+    Parameters
+    ----------
+    content : bytes
+        The JSON text.
+    names : sequence of str
+        The object's distinct keys.
+    entries : int
+        How many entries the text seems to have, counted cheaply, rather too many than too few; only a surplus
+        is looked at with a slow parser.
+    field, expected : str
+        Words of the problems.
+    """
+    if entries <= len(names):
+        return []
+    pairs: list[tuple[str, Any]] = []
+
+    def keep_pairs(found: list[tuple[str, Any]]) -> None:
+        pairs[:] = found  # the outermost object comes last
+
+    try:
+        json.loads(content, object_pairs_hook=keep_pairs)
+    except (ValueError, RecursionError):  # bytes that are no UTF-8: their record is told by its decoder
+        return []
+    places = {name: place for place, name in enumerate(names)}
+    return [
+        Problem((places[name],), field, f"{count} entries", expected)
+        for name, count in Counter(name for name, _ in pairs).items()
+        if count > 1
+    ]
 
 
 def _decode_one_by_one(raws: Raws, start: int, record_type: type[Record]) -> Chunk[Record]:

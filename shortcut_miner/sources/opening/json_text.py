@@ -10,6 +10,7 @@ from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.opening.files import Source
 
 MAX_SHOWN = 60
+LOOKED_AT = 20  # records looked at to tell a format: the first ones may be broken
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 Raws = Sequence[bytes | msgspec.Raw]

@@ -1,13 +1,14 @@
 """What every reader gives back, and how rows that don't fit are reported or skipped."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 from typing import Literal
 
 import polars as pl
 
 from shortcut_miner.errors import ConfigError, SourceError, problem_list
+from shortcut_miner.sources.opening.containers import CUT
 from shortcut_miner.sources.opening.files import FileFacts, Source
 
 OnBadRow = Literal["error", "skip"]
@@ -107,6 +108,36 @@ def settle(
         title = f"{path}: got {len(seen):,} bad of {total:,} {what}, expected none. {advice}."
         raise SourceError(problem_list(title, [_in_words(problem, label) for problem in ordered]))
     return dropped
+
+
+def finished(
+    source: Source,
+    kind: str,
+    table: pl.DataFrame,
+    problems: Sequence[Problem],
+    *,
+    what: str,
+    total: int,
+    on_bad_row: OnBadRow,
+    label: Callable[[int], str] = "record {}".format,
+    notes: tuple[str, ...] = (),
+) -> Reading:
+    """Return the rows of a file without the bad ones; see :func:`settle` for the parameters and errors."""
+    dropped = settle(source, what, problems, total, on_bad_row, label)
+    good = without_bad(table, problems)
+    return Reading(table=good, kind=kind, file=source.facts(), dropped=dropped, notes=notes)
+
+
+def check_not_empty(path: str, records: Sized, what: str) -> None:
+    """Raise SourceError for a file of the right format without any record."""
+    if not len(records):
+        raise SourceError(f"{path}: got 0 {what}, expected at least one. Check that this is the right file.")
+
+
+def damaged(path: str, form: str, error: Exception) -> SourceError:
+    """Return the error for a file that its own library can't read; `form` is what it should be."""
+    reason = str(error).splitlines()[0].removeprefix("calamine error: ")
+    return SourceError(f"{path}: got a damaged {form} file ({reason}), expected a complete one. {CUT}.")
 
 
 def _in_words(problem: Problem, label: Callable[[int], str]) -> str:

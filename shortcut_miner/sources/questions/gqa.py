@@ -3,73 +3,25 @@
 Format: Hudson and Manning, "GQA: A New Dataset for Real-World Visual Reasoning" (CVPR 2019).
 """
 
-import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import msgspec
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
-from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.json_records import (
-    Chunk,
-    decode_chunks,
-    id_column,
-    paused_gc,
-    positions_column,
-    text_column,
-)
-from shortcut_miner.sources.opening.json_text import Top, parse_json
-from shortcut_miner.sources.opening.kinds import GQA_QUESTIONS, json_shape, wrong_kind
-from shortcut_miner.sources.opening.list_columns import text_lists
-from shortcut_miner.sources.opening.reading import (
-    RECORD,
-    OnBadRow,
-    Problem,
-    Reading,
-    check_on_bad_row,
-    find_problems,
-    is_blank,
-    settle,
-    without_bad,
-)
-from shortcut_miner.sources.opening.streams import facts_of_all, start_of
+from shortcut_miner.sources.opening.files import facts_of_all, open_source
+from shortcut_miner.sources.opening.kinds import Content
+from shortcut_miner.sources.opening.reading import OnBadRow, Reading, check_on_bad_row
+from shortcut_miner.sources.opening.streams import start_of
+from shortcut_miner.sources.questions.formats import GQA
+from shortcut_miner.sources.questions.gqa_questions import GQA_QUESTIONS
 from shortcut_miner.sources.questions.vqa_questions import check_limit
+from shortcut_miner.sources.recognise import known_format
 
-COLUMNS = (
-    "question_id", "image_id", "question", "question_type", "answer_type", "answer", "answers",
-    "answer_record_key", "split", "structural", "semantic", "detailed", "full_answer", "relevant_question",
-    "relevant_answer", "relevant_full_answer",
-)  # fmt: skip
+_EXPECTED = f"{GQA_QUESTIONS} ({{id: {{question, imageId, ...}}}})"
 _SNIFFED_KEYS = (b'"imageId"', b'"question"')
-
-
-class _Annotations(msgspec.Struct, gc=False):
-    question: dict[str, str] | None = None
-    answer: dict[str, str] | None = None
-    fullAnswer: dict[str, str] | None = None  # noqa: N815  # the file's name
-
-
-class _Types(msgspec.Struct, gc=False):
-    structural: str | None = None
-    semantic: str | None = None
-    detailed: str | None = None
-
-
-class _Question(msgspec.Struct, gc=False):
-    imageId: int | str  # noqa: N815
-    question: str
-    answer: str | None = None
-    fullAnswer: str | None = None  # noqa: N815
-    annotations: _Annotations | None = None
-    types: _Types | None = None
-
-
-_NO_ANNOTATIONS, _NO_TYPES = _Annotations(), _Types()
 
 
 def read_gqa_questions(
@@ -105,7 +57,9 @@ def read_gqa_questions(
     readings: list[Reading] = []
     wanted = limit
     for file in files:
-        reading, records = _read_file(open_source(file), on_bad_row, wanted)
+        content = Content(open_source(file))
+        found = known_format(content, GQA, _EXPECTED)
+        reading, records = found.read(content, on_bad_row, wanted)
         readings.append(reading)
         wanted = None if wanted is None else wanted - records
         if wanted == 0:
@@ -133,97 +87,6 @@ def _question_files(path: Path) -> tuple[list[Path], tuple[str, ...]]:
 def _looks_like_questions(file: Path) -> bool:
     start = start_of(file)
     return start.lstrip().startswith(b"{") and all(key in start for key in _SNIFFED_KEYS)
-
-
-def _read_file(source: Source, on_bad_row: OnBadRow, limit: int | None) -> tuple[Reading, int]:
-    """Return one file's questions, and how many records were looked at."""
-    parsed = parse_json(source)
-    names, raws = _records(source, parsed.top)
-    repeated = _repeated_ids(source, names)
-    names, raws = names[:limit], raws[:limit]
-    frames, problems = [], [one for one in repeated if one.records[0] < len(names)]
-    with paused_gc():
-        for chunk in decode_chunks(raws, _Question):
-            frames.append(_table(chunk, names))
-            problems += chunk.problems
-    table = pl.concat(frames)
-    problems += find_problems(table, is_blank("question_id"), "question_id", "an id", "question id")
-    problems += find_problems(table, is_blank("image_id"), "image_id", "an id", "imageId")
-    problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
-    dropped = settle(
-        source, "questions", problems, len(names), on_bad_row, lambda record: f"question {names[record]!r}"
-    )
-    ids, notes = canonical_image_ids(table["image_id"])
-    table = without_bad(table.with_columns(image_id=ids), problems).select(COLUMNS)
-    facts = source.facts()
-    return (
-        Reading(table=table, kind=GQA_QUESTIONS, file=facts, dropped=dropped, notes=parsed.notes + notes),
-        len(names),
-    )
-
-
-def _records(source: Source, top: Top) -> tuple[list[str], list[msgspec.Raw]]:
-    shape = json_shape(top)
-    if isinstance(top, list) or shape.kind != GQA_QUESTIONS:
-        raise wrong_kind(source, shape, f"{GQA_QUESTIONS} ({{id: {{question, imageId, ...}}}})")
-    return list(top), list(top.values())
-
-
-def _repeated_ids(source: Source, names: Sequence[str]) -> list[Problem]:
-    """Find ids that the JSON object has twice: decoding keeps only the last of them.
-
-    The cheap test counts the key that every question has; only a surplus is looked at with a slow parser.
-    """
-    if source.content.count(b'"imageId"') <= len(names):
-        return []
-    pairs: list[tuple[str, object]] = []
-
-    def keep_pairs(found: list[tuple[str, object]]) -> None:
-        pairs[:] = found  # the outermost object comes last
-
-    try:
-        json.loads(source.content, object_pairs_hook=keep_pairs)
-    except (ValueError, RecursionError):  # what the fast parser accepted and the slow one does not
-        return []
-    places = {name: place for place, name in enumerate(names)}
-    return [
-        Problem((places[name],), "question id", f"{count} entries", "an id that occurs once")
-        for name, count in Counter(name for name, _ in pairs).items()
-        if count > 1
-    ]
-
-
-def _table(chunk: Chunk[_Question], names: Sequence[str]) -> pl.DataFrame:
-    rows = chunk.records
-    types = [row.types or _NO_TYPES for row in rows]
-    maps = [row.annotations or _NO_ANNOTATIONS for row in rows]
-    structural = text_column([one.structural for one in types])
-    return pl.DataFrame(
-        {
-            RECORD: positions_column(chunk.positions),
-            "question_id": text_column([names[position] for position in chunk.positions]),
-            "image_id": id_column([row.imageId for row in rows]),
-            "question": text_column([row.question for row in rows]),
-            "question_type": structural,
-            "answer_type": pl.Series([None], dtype=pl.String).new_from_index(0, len(rows)),
-            "answer": text_column([row.answer for row in rows]),
-            "answers": pl.Series([None], dtype=pl.List(pl.String)).new_from_index(0, len(rows)),
-            "answer_record_key": pl.Series([None], dtype=pl.List(pl.UInt8)).new_from_index(0, len(rows)),
-            "split": pl.Series([None], dtype=pl.String).new_from_index(0, len(rows)),
-            "structural": structural,
-            "semantic": text_column([one.semantic for one in types]),
-            "detailed": text_column([one.detailed for one in types]),
-            "full_answer": text_column([row.fullAnswer for row in rows]),
-            "relevant_question": _ids_column([one.question for one in maps]),
-            "relevant_answer": _ids_column([one.answer for one in maps]),
-            "relevant_full_answer": _ids_column([one.fullAnswer for one in maps]),
-        }
-    )
-
-
-def _ids_column(maps: Sequence[dict[str, str] | None]) -> pl.Series:
-    """Return the object ids of each map as List[String]; null where there is no map."""
-    return text_lists([None if one is None else list(one.values()) for one in maps])
 
 
 def _joined(folder: Path, readings: Sequence[Reading], notes: tuple[str, ...], on_bad: OnBadRow) -> Reading:

@@ -1,18 +1,19 @@
 """VQA v1/v2 questions joined with their annotations, by question_id and never by position."""
 
 import os
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples, problem_list
-from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.files import Source, open_source
+from shortcut_miner.sources.opening.kinds import Content, Format
 from shortcut_miner.sources.opening.reading import OnBadRow, Reading, check_on_bad_row
-from shortcut_miner.sources.questions.vqa_annotations import annotations_from, read_vqa_annotations
-from shortcut_miner.sources.questions.vqa_questions import check_limit, questions_from, read_vqa_questions
-
-__all__ = ["read_vqa", "read_vqa_annotations", "read_vqa_questions"]
+from shortcut_miner.sources.questions.formats import ANNOTATIONS, QUESTIONS
+from shortcut_miner.sources.questions.vqa_questions import check_limit
+from shortcut_miner.sources.recognise import known_format
 
 COLUMNS = (
     "question_id",
@@ -28,6 +29,69 @@ COLUMNS = (
 _NO_ANNOTATION = "question without annotation"
 _OTHER_IMAGE = "annotation for another image than its question's"
 _NO_QUESTION = "annotation without question"
+
+
+def read_vqa_questions(
+    path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error", limit: int | None = None
+) -> Reading:
+    """Return the questions of a VQA questions JSON, in file order.
+
+    Parameters
+    ----------
+    path : path-like
+        A plain, .gz or .zst file, a zip with one member, or ``archive.zip/member``.
+    on_bad_row : {"error", "skip"}
+        Raise for all records that don't fit at once, or skip and count them.
+    limit : int, optional
+        Look only at the first `limit` records.
+
+    Returns
+    -------
+    Reading
+        Columns question_id, image_id, question, split (String; split may be null).
+
+    Raises
+    ------
+    SourceError
+        The file can't be read, is of another format, or has bad records: no or blank ids, a question
+        that is null or blank, a question_id twice.
+    """
+    check_on_bad_row(on_bad_row)
+    check_limit(limit)
+    return _read(open_source(path), QUESTIONS, on_bad_row, limit)
+
+
+def read_vqa_annotations(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Reading:
+    """Return the annotations of a VQA annotations JSON, in file order.
+
+    Parameters
+    ----------
+    path : path-like
+        A plain, .gz or .zst file, a zip with one member, or ``archive.zip/member``.
+    on_bad_row : {"error", "skip"}
+        Raise for all records that don't fit at once, or skip and count them.
+
+    Returns
+    -------
+    Reading
+        Columns question_id, image_id, question_type, answer_type, answer (the majority answer), answers
+        (List[String]; null where the file has none) and answer_record_key (List[UInt8], see
+        :class:`shortcut_miner.schemas.Questions`). Empty answers are kept and noted.
+
+    Raises
+    ------
+    SourceError
+        The file can't be read, is of another format, or has bad records: no or blank ids, an answer that
+        is no text, no majority answer, a question_id twice.
+    """
+    check_on_bad_row(on_bad_row)
+    return _read(open_source(path), ANNOTATIONS, on_bad_row)
+
+
+def _read(source: Source, formats: Sequence[Format], *options: object) -> Reading:
+    content = Content(source)
+    reading: Reading = known_format(content, formats, formats[0].kind).read(content, *options)
+    return reading
 
 
 def read_vqa(
@@ -65,8 +129,8 @@ def read_vqa(
     check_limit(limit)
     with ThreadPoolExecutor(max_workers=1) as background:
         opening = background.submit(open_source, annotations_path)
-        questions = questions_from(open_source(questions_path), on_bad_row, limit)
-        annotations = annotations_from(opening.result(), on_bad_row)
+        questions = _read(open_source(questions_path), QUESTIONS, on_bad_row, limit)
+        annotations = _read(opening.result(), ANNOTATIONS, on_bad_row)
     answers = annotations.table.rename({"image_id": "annotated_image_id"})
     joined = questions.table.join(
         answers, on="question_id", how="left", validate="1:1", maintain_order="left"

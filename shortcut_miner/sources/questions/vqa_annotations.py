@@ -1,37 +1,29 @@
 """VQA v1/v2 annotations JSON: majority answer, every annotator's answer, question and answer type."""
 
-import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shortcut_miner.sources.images.coco import COCO_KEYS
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.json_records import (
     Chunk,
     decode_chunks,
     decoding_problem,
-    id_column,
     paused_gc,
-    positions_column,
-    text_column,
+    record_columns,
 )
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws
-from shortcut_miner.sources.opening.kinds import ANNOTATIONS
-from shortcut_miner.sources.opening.reading import (
-    RECORD,
-    OnBadRow,
-    Problem,
-    Reading,
-    check_on_bad_row,
-    settle,
-    without_bad,
-)
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
+from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
+from shortcut_miner.sources.opening.reading import OnBadRow, Problem, Reading, finished
 from shortcut_miner.sources.questions.vqa_questions import id_problems, vqa_records
 
+ANNOTATIONS = "VQA annotations JSON"
+_TEXTS = ("question_id", "image_id", "question_type", "answer_type", "multiple_choice_answer")
 MAX_RECORD_KINDS = 256  # answer_record_key is UInt8
 
 
@@ -49,43 +41,27 @@ class _Annotation(msgspec.Struct, gc=False):
     answers: list[_Answer] | None = None
 
 
-def read_vqa_annotations(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Reading:
-    """Return the annotations of a VQA annotations JSON, in file order.
-
-    Parameters
-    ----------
-    path : path-like
-        A plain, .gz or .zst file, a zip with one member, or ``archive.zip/member``.
-    on_bad_row : {"error", "skip"}
-        Raise for all records that don't fit at once, or skip and count them.
-
-    Returns
-    -------
-    Reading
-        Columns question_id, image_id, question_type, answer_type, answer (the majority answer), answers
-        (List[String]; null where the file has none) and answer_record_key (List[UInt8], see
-        :class:`shortcut_miner.schemas.Questions`). Empty answers are kept and noted.
-
-    Raises
-    ------
-    SourceError
-        The file can't be read, is of another format, or has bad records: no or blank ids, an answer that
-        is no text, no majority answer, a question_id twice.
-    """
-    check_on_bad_row(on_bad_row)
-    return annotations_from(open_source(path), on_bad_row)
+def is_vqa_annotations(top: Top) -> bool:
+    """Return whether this is a VQA annotations JSON, not one of COCO's."""
+    return isinstance(top, dict) and "annotations" in top and not COCO_KEYS & top.keys()
 
 
-def annotations_from(source: Source, on_bad_row: OnBadRow) -> Reading:
-    """Return the annotations of an opened file; see :func:`read_vqa_annotations`."""
-    raws, notes = vqa_records(source, "annotations", ANNOTATIONS)
+def count_annotations(top: dict[str, msgspec.Raw]) -> Counts:
+    """Return how many annotations it has."""
+    return {"annotations": length_of(top["annotations"])}
+
+
+def read_annotations(content: Content, on_bad_row: OnBadRow) -> Reading:
+    """Return the annotations of an opened file; see :func:`.vqa.read_vqa_annotations`."""
+    raws, notes = vqa_records(content, "annotations")
     table, problems = _decode(raws)
     problems += id_problems(table)
-    dropped = settle(source, "annotations", problems, len(raws), on_bad_row)
     image_ids, id_notes = canonical_image_ids(table["image_id"])
-    table = without_bad(table.with_columns(image_id=image_ids), problems)
-    notes += id_notes + _answer_notes(table)
-    return Reading(table=table, kind=ANNOTATIONS, file=source.facts(), dropped=dropped, notes=notes)
+    reading = finished(
+        content.source, ANNOTATIONS, table.with_columns(image_id=image_ids), problems,
+        what="annotations", total=len(raws), on_bad_row=on_bad_row,
+    )  # fmt: skip
+    return replace(reading, notes=notes + id_notes + _answer_notes(reading.table))
 
 
 def _decode(raws: Raws) -> tuple[pl.DataFrame, list[Problem]]:
@@ -97,17 +73,9 @@ def _decode(raws: Raws) -> tuple[pl.DataFrame, list[Problem]]:
             offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
             flat = [one.answer for one_list in lists for one in one_list]
             keys, key_problems = _answer_record_keys(chunk, raws, lists, offsets)
-            columns = {
-                RECORD: positions_column(chunk.positions),
-                "question_id": id_column([row.question_id for row in rows]),
-                "image_id": id_column([row.image_id for row in rows]),
-                "question_type": text_column([row.question_type for row in rows]),
-                "answer_type": text_column([row.answer_type for row in rows]),
-                "answer": text_column([row.multiple_choice_answer for row in rows]),
-                "answers": _answers_column(rows, flat),
-                "answer_record_key": keys,
-            }
-            frames.append(pl.DataFrame(columns))
+            texts = record_columns(chunk, _Annotation, *_TEXTS)
+            lists_of_all = {"answers": _answers_column(rows, flat), "answer_record_key": keys}
+            frames.append(pl.DataFrame(texts | lists_of_all).rename({_TEXTS[-1]: "answer"}))
             problems += chunk.problems + key_problems
     return pl.concat(frames), problems
 
@@ -118,7 +86,7 @@ def _answers_column(rows: Sequence[_Annotation], flat: list[str]) -> pl.Series:
     lists = [one_list for one_list in given if one_list is not None]
     widths = set(map(len, lists))
     if len(lists) == len(given) and len(widths) == 1 and flat:
-        return text_column(flat).reshape((len(rows), widths.pop())).arr.to_list()
+        return pl.Series(flat, dtype=pl.String).reshape((len(rows), widths.pop())).arr.to_list()
     nested = [None if one_list is None else [one.answer for one in one_list] for one_list in given]
     return pl.Series(nested, dtype=pl.List(pl.String))
 

@@ -1,35 +1,25 @@
 """VQA v1/v2 questions JSON."""
 
-import os
-
 import msgspec
 import polars as pl
 
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.json_records import (
-    decode_chunks,
-    id_column,
-    paused_gc,
-    positions_column,
-    text_column,
-)
-from shortcut_miner.sources.opening.json_text import Raws, check_no_key_twice, parse_json, split_array
-from shortcut_miner.sources.opening.kinds import COCO_KEYS, QUESTIONS, check_not_empty, json_shape, wrong_kind
+from shortcut_miner.sources.opening.json_records import decode_chunks, paused_gc, record_columns
+from shortcut_miner.sources.opening.json_text import Raws, Top, check_no_key_twice, split_array
+from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import (
-    RECORD,
     OnBadRow,
     Problem,
     Reading,
-    check_on_bad_row,
+    check_not_empty,
     find_duplicates,
     find_problems,
+    finished,
     is_blank,
-    settle,
-    without_bad,
 )
 
+QUESTIONS = "VQA questions JSON"
 HEADER_KEYS = ("info", "task_type", "data_type", "license", "data_subtype")
 
 
@@ -40,47 +30,28 @@ class _Question(msgspec.Struct, gc=False):
     split: str | None = None
 
 
-def read_vqa_questions(
-    path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error", limit: int | None = None
-) -> Reading:
-    """Return the questions of a VQA questions JSON, in file order.
-
-    Parameters
-    ----------
-    path : path-like
-        A plain, .gz or .zst file, a zip with one member, or ``archive.zip/member``.
-    on_bad_row : {"error", "skip"}
-        Raise for all records that don't fit at once, or skip and count them.
-    limit : int, optional
-        Look only at the first `limit` records.
-
-    Returns
-    -------
-    Reading
-        Columns question_id, image_id, question, split (String; split may be null).
-
-    Raises
-    ------
-    SourceError
-        The file can't be read, is of another format, or has bad records: no or blank ids, a question
-        that is null or blank, a question_id twice.
-    """
-    check_on_bad_row(on_bad_row)
-    check_limit(limit)
-    return questions_from(open_source(path), on_bad_row, limit)
+def is_vqa_questions(top: Top) -> bool:
+    """Return whether this is a VQA questions JSON."""
+    return isinstance(top, dict) and "questions" in top
 
 
-def questions_from(source: Source, on_bad_row: OnBadRow, limit: int | None) -> Reading:
-    """Return the questions of an opened file; see :func:`read_vqa_questions`."""
-    raws, notes = vqa_records(source, "questions", QUESTIONS)
+def count_questions(top: dict[str, msgspec.Raw]) -> Counts:
+    """Return how many questions it has."""
+    return {"questions": length_of(top["questions"])}
+
+
+def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> Reading:
+    """Return the questions of an opened file; see :func:`.vqa.read_vqa_questions`."""
+    raws, notes = vqa_records(content, "questions")
     raws = raws[:limit]
     table, problems = _decode(raws)
     problems += id_problems(table)
     problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
-    dropped = settle(source, "questions", problems, len(raws), on_bad_row)
     image_ids, id_notes = canonical_image_ids(table["image_id"])
-    table = without_bad(table.with_columns(image_id=image_ids), problems)
-    return Reading(table=table, kind=QUESTIONS, file=source.facts(), dropped=dropped, notes=notes + id_notes)
+    return finished(
+        content.source, QUESTIONS, table.with_columns(image_id=image_ids), problems,
+        what="questions", total=len(raws), on_bad_row=on_bad_row, notes=notes + id_notes,
+    )  # fmt: skip
 
 
 def check_limit(limit: int | None) -> None:
@@ -89,17 +60,16 @@ def check_limit(limit: int | None) -> None:
         raise ConfigError(f"limit: got {limit}, expected at least 1. Leave it out to read all questions.")
 
 
-def vqa_records(source: Source, key: str, kind: str) -> tuple[list[msgspec.Raw], tuple[str, ...]]:
+def vqa_records(content: Content, key: str) -> tuple[list[msgspec.Raw], tuple[str, ...]]:
     """Return the undecoded records under `key`, and notes on what was repaired and on the header."""
-    parsed = parse_json(source)
-    top = parsed.top
-    if isinstance(top, list) or key not in top or (key == "annotations" and COCO_KEYS & top.keys()):
-        raise wrong_kind(source, json_shape(top), kind)
+    top, source = content.json.top, content.source
+    assert isinstance(top, dict)
     check_no_key_twice(source, top, key)
     raws = split_array(source, top[key], key)
-    check_not_empty(source, raws, key)
+    check_not_empty(source.path, raws, key)
     has_header = any(name in top for name in HEADER_KEYS)
-    return raws, parsed.notes + (() if has_header else ("no header keys (info, license, data_subtype ...)",))
+    notes = () if has_header else ("no header keys (info, license, data_subtype ...)",)
+    return raws, content.json.notes + notes
 
 
 def id_problems(table: pl.DataFrame) -> list[Problem]:
@@ -115,14 +85,6 @@ def _decode(raws: Raws) -> tuple[pl.DataFrame, list[Problem]]:
     frames, problems = [], []
     with paused_gc():
         for chunk in decode_chunks(raws, _Question):
-            rows = chunk.records
-            columns = {
-                RECORD: positions_column(chunk.positions),
-                "question_id": id_column([row.question_id for row in rows]),
-                "image_id": id_column([row.image_id for row in rows]),
-                "question": text_column([row.question for row in rows]),
-                "split": text_column([row.split for row in rows]),
-            }
-            frames.append(pl.DataFrame(columns))
+            frames.append(pl.DataFrame(record_columns(chunk, _Question)))
             problems += chunk.problems
     return pl.concat(frames), problems

@@ -1,0 +1,107 @@
+"""Soft labels as their files hold them: LXMERT-style lists, plain JSON objects, our own Parquet."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import polars as pl
+
+from shortcut_miner.sources.opening.flat_tables import Column, check_has_rows, read_columns
+from shortcut_miner.sources.opening.json_records import decode_all, paused_gc, record_columns, repeated_keys
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
+from shortcut_miner.sources.opening.kinds import Content, with_fields
+from shortcut_miner.sources.opening.reading import Problem, find_duplicates, find_problems
+
+SOFT_LABELS, SOFT_LABELS_PARQUET = "soft labels JSON", "soft labels Parquet"
+COLUMNS = ("question_id", "answer", "weight")
+_ENTRY = re.compile(rb'(?<!\\)"\s*+:\s*+\{')  # a key and the object it stands for
+_NOTHING = (None,)
+
+
+class _Labelled(msgspec.Struct, gc=False):
+    question_id: int | str
+    label: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelRows:
+    """Labels of a file, one row each, before they are checked; `label` names a record by its position."""
+
+    table: pl.DataFrame
+    problems: list[Problem]
+    total: int
+    what: str
+    label: Callable[[int], str]
+    notes: tuple[str, ...] = ()
+
+
+_is_list = with_fields("question_id", "label")
+
+
+def are_soft_labels(top: Top) -> bool:
+    """Return whether this is a list of {question_id, label: {answer: weight}}, or {question_id: {...}}."""
+    return _is_list(top) if isinstance(top, list) else any(_are_weights(value) for value in top.values())
+
+
+def _are_weights(raw: msgspec.Raw) -> bool:
+    """Return whether an undecoded value is {answer: weight} with at least one answer."""
+    try:
+        return bool(msgspec.json.decode(raw, type=dict[str, float]))
+    except DECODE_ERRORS:
+        return False
+
+
+def read_json_labels(content: Content) -> LabelRows:
+    """Return the labels of a JSON list or object."""
+    top, text = content.json.top, content.source.content
+    label: Callable[[int], str] = "record {}".format
+    problems: list[Problem] = []
+    raws: Raws
+    if isinstance(top, list):
+        raws = top
+    else:
+        names = list(top)
+        raws = [_as_record(name, weights) for name, weights in top.items()]
+        problems = repeated_keys(text, names, len(_ENTRY.findall(text)), "question_id")
+        label = _names_of(names)
+    rows = decode_all(raws, _Labelled)
+    questions = pl.DataFrame(record_columns(rows, _Labelled, "question_id"))
+    problems += rows.problems + find_duplicates(questions, "question_id")
+    table = _one_row_a_label(questions, [row.label for row in rows.records])
+    return LabelRows(table, problems, len(raws), "questions", label, content.json.notes)
+
+
+def _one_row_a_label(questions: pl.DataFrame, labels: Sequence[Mapping[str, float]]) -> pl.DataFrame:
+    """Return `questions` with answer and weight; nulls in the one row of a question without labels."""
+    with paused_gc():
+        answers = [answer for weights in labels for answer in weights or _NOTHING]
+        values = [weight for weights in labels for weight in weights.values() or _NOTHING]
+    sizes = pl.Series([len(weights) or 1 for weights in labels], dtype=pl.UInt32)
+    places = pl.int_range(len(labels), eager=True).repeat_by(sizes).explode()
+    return questions[places].with_columns(
+        answer=pl.Series(answers, dtype=pl.String), weight=pl.Series(values, dtype=pl.Float64)
+    )
+
+
+def _names_of(names: Sequence[str]) -> Callable[[int], str]:
+    return lambda record: f"question {names[record]!r}"
+
+
+def _as_record(name: str, weights: msgspec.Raw) -> bytes:
+    return b'{"question_id":' + msgspec.json.encode(name) + b',"label":' + bytes(weights) + b"}"
+
+
+def read_labels_parquet(content: Content) -> LabelRows:
+    """Return the labels of a Parquet table with question_id, answer, weight."""
+    needs = {"question_id": Column("id"), "answer": Column("text"), "weight": Column("number")}
+    table, _ = read_columns(content.table, needs)
+    check_has_rows(content.table, "labels")
+    is_repeated = pl.col("answer").is_not_null() & pl.struct("question_id", "answer").is_duplicated()
+    is_beside_others = pl.col("answer").is_null() & (pl.len().over("question_id") > 1)
+    problems = [
+        *find_problems(table, pl.col("question_id").is_null(), "question_id", "an id"),
+        *find_problems(table, is_repeated, "answer", "an answer that a question has once"),
+        *find_problems(table, is_beside_others, "answer", "null only as a question's one row"),
+    ]
+    return LabelRows(table, problems, table.height, "labels", "row {}".format)

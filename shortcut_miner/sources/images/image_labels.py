@@ -1,0 +1,114 @@
+"""Object labels of images: image-to-detection JSON, and our own Parquet table."""
+
+from dataclasses import replace
+from itertools import islice
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.opening.flat_tables import Column, check_has_rows, read_columns
+from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, paused_gc, repeated_keys
+from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
+from shortcut_miner.sources.opening.kinds import Content
+from shortcut_miner.sources.opening.reading import (
+    RECORD,
+    OnBadRow,
+    Problem,
+    Reading,
+    find_duplicates,
+    find_problems,
+    finished,
+    is_blank,
+)
+
+IMAGE_LABELS, LABELS_PARQUET = "image-to-detection JSON", "labels Parquet"
+
+
+class _Detections(msgspec.Struct, gc=False):
+    classes: list[str]
+    scores: list[float]
+
+
+def is_image_labels(top: Top) -> bool:
+    """Return whether this is detect-shortcuts' ``{image: {"classes": [...], "scores": [...]}}``."""
+    first = islice(top.values(), LOOKED_AT) if isinstance(top, dict) else ()
+    return any("classes" in fields_of(value) for value in first)
+
+
+def read_image_labels(content: Content, on_bad_row: OnBadRow) -> Reading:
+    """Return the labels of an image-to-detection JSON; see :func:`.labels.read_labels`."""
+    source, images = content.source, content.json.top
+    assert isinstance(images, dict)
+    names = list(images)
+    ids, notes = canonical_image_ids(pl.Series("image_id", names, dtype=pl.String))
+    by_record = ids.to_frame().with_row_index(RECORD)
+    problems = find_problems(by_record, is_blank("image_id"), "image_id", "an id", "image id")
+    problems += find_duplicates(by_record, "image_id", "image id")
+    entries = source.content.count(b'"classes"')
+    problems += repeated_keys(source.content, names, entries, "image id", "one entry an image")
+    frames = []
+    with paused_gc():
+        for chunk in decode_chunks(list(images.values()), _Detections):
+            frame, uneven = _label_rows(chunk)
+            frames.append(frame)
+            problems += chunk.problems + uneven
+    table = pl.concat(frames)
+    is_outside = ~pl.col("score").is_between(0, 1)
+    problems += find_problems(table, is_outside, "score", "numbers from 0 to 1", "scores")
+    problems += find_problems(table, is_blank("label"), "label", "labels that are not blank", "classes")
+    labels = table.with_columns(image_id=ids.gather(table[RECORD]))
+    return finished(
+        source, IMAGE_LABELS, labels.select(RECORD, "image_id", "label", "score"), problems,
+        what="images", total=len(names), on_bad_row=on_bad_row,
+        label=lambda record: f"image {names[record]!r}", notes=content.json.notes + notes,
+    )  # fmt: skip
+
+
+def _label_rows(chunk: Chunk[_Detections]) -> tuple[pl.DataFrame, list[Problem]]:
+    """Return one row a detection; one row without label for an image with an empty list."""
+    problems, counts = [], []
+    labels: list[str | None] = []
+    scores: list[float | None] = []
+    for position, image in zip(chunk.positions, chunk.records, strict=True):
+        if len(image.classes) != len(image.scores):
+            got = f"{len(image.classes)} classes and {len(image.scores)} scores"
+            problems.append(Problem((position,), "classes and scores", got, "lists of the same length"))
+            counts.append(0)
+            continue
+        labels.extend(image.classes or (None,))
+        scores.extend(image.scores or (None,))
+        counts.append(len(image.classes) or 1)
+    frame = pl.DataFrame(
+        {
+            RECORD: np.repeat(np.asarray(chunk.positions, dtype=np.uint32), counts),
+            "label": pl.Series(labels, dtype=pl.String),
+            "score": pl.Series(scores, dtype=pl.Float64),
+        }
+    )
+    return frame, problems
+
+
+def read_labels_parquet(content: Content, on_bad_row: OnBadRow) -> Reading:
+    """Return the rows of a Parquet table with image_id, label and, optionally, score."""
+    source = content.source
+    needs = {"image_id": Column("id"), "label": Column("text"), "score": Column("number", is_optional=True)}
+    table, _ = read_columns(content.table, needs)
+    check_has_rows(content.table, "labels")
+    is_null = pl.col("image_id").is_null()
+    problems = find_problems(table, is_null, "image_id", "an id")
+    problems += find_problems(table, is_blank("image_id"), "image_id", "an id")
+    problems += find_problems(table, is_blank("label"), "label", "text that is not blank")
+    is_outside = ~pl.col("score").is_between(0, 1)
+    problems += find_problems(table, is_outside, "score", "a number from 0 to 1")
+    says_none = pl.col("label").is_null() & (pl.col("score").is_not_null() | (pl.len().over("image_id") > 1))
+    problems += find_problems(
+        table, says_none, "label", "null only in an image's single row, without a score"
+    )
+    reading = finished(
+        source, LABELS_PARQUET, table, problems,
+        what="rows", total=table.height, on_bad_row=on_bad_row, label=content.table.label,
+    )  # fmt: skip
+    ids, notes = canonical_image_ids(reading.table["image_id"])
+    return replace(reading, table=reading.table.with_columns(image_id=ids), notes=notes)

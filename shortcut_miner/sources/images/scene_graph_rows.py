@@ -1,0 +1,150 @@
+"""Annotated objects of images as their files hold them: GQA scene graphs, Visual Genome's objects."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import msgspec
+import numpy as np
+import polars as pl
+
+from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, id_column, record_columns
+from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
+from shortcut_miner.sources.opening.kinds import Content
+from shortcut_miner.sources.opening.list_columns import text_lists
+from shortcut_miner.sources.opening.reading import RECORD, Problem
+
+SCENE_GRAPHS, VISUAL_GENOME = "GQA scene graphs JSON", "Visual Genome objects JSON"
+BOX = ("x", "y", "w", "h")
+_NOT_COUNTED = pl.lit(None, pl.UInt32).alias("region_count")
+
+
+class _Object(msgspec.Struct, gc=False):
+    name: str
+    x: float
+    y: float
+    w: float
+    h: float
+    attributes: list[str] | None = None
+
+
+class _Graph(msgspec.Struct, gc=False):
+    objects: dict[str, _Object]
+    width: float | None = None
+    height: float | None = None
+
+
+class _GenomeObject(msgspec.Struct, gc=False):
+    object_id: int | str
+    names: list[str]
+    x: float
+    y: float
+    w: float
+    h: float
+    attributes: list[str] | None = None
+
+
+class _GenomeObjects(msgspec.Struct, gc=False):
+    image_id: int | str
+    objects: list[_GenomeObject]
+
+
+class _GenomeAttributes(msgspec.Struct, gc=False):
+    image_id: int | str
+    attributes: list[_GenomeObject]
+
+
+@dataclass(frozen=True, slots=True)
+class SceneRows:
+    """Images and objects before checks; `image` numbers an object's image among all records."""
+
+    kind: str
+    images: pl.DataFrame
+    objects: pl.DataFrame
+    problems: list[Problem]
+    labels: list[str]
+
+
+def is_scene_graphs(top: Top) -> bool:
+    """Return whether this is GQA's ``{image: {width, height, objects}}``."""
+    first = islice(top.values(), LOOKED_AT) if isinstance(top, dict) else ()
+    return any("objects" in fields_of(value) for value in first)
+
+
+def is_visual_genome(top: Top) -> bool:
+    """Return whether this is Visual Genome's ``[{image_id, objects}]`` or ``[{image_id, attributes}]``."""
+    keys = _keys(top) if isinstance(top, list) else set()
+    return "image_id" in keys and bool(keys & {"objects", "attributes"})
+
+
+def scene_graph_rows(content: Content) -> SceneRows:
+    """Return the rows of GQA scene graphs."""
+    top = content.json.top
+    assert isinstance(top, dict)
+    names = list(top)
+    images, objects, problems = [], [], []
+    for chunk in decode_chunks(list(top.values()), _Graph):
+        problems += chunk.problems
+        images.append(_image_rows(chunk, names))
+        objects.append(_object_rows(chunk.positions, [list(one.objects.items()) for one in chunk.records]))
+    return SceneRows(
+        SCENE_GRAPHS, pl.concat(images), pl.concat(objects), problems, [f"image {name!r}" for name in names]
+    )
+
+
+def _image_rows(chunk: Chunk[_Graph], names: Sequence[str]) -> pl.DataFrame:
+    ids = pl.Series([names[position] for position in chunk.positions], dtype=pl.String)
+    sizes = pl.DataFrame(record_columns(chunk, _Graph, "width", "height"))
+    return sizes.select(RECORD, pl.lit(ids).alias("image_id"), "width", "height", _NOT_COUNTED)
+
+
+def _object_rows(
+    positions: Sequence[int], listed: Sequence[Sequence[tuple[int | str, _Object | _GenomeObject]]]
+) -> pl.DataFrame:
+    objects = [pair for pairs in listed for pair in pairs]
+    boxes = np.array([[getattr(one, side) for side in BOX] for _, one in objects], dtype=np.float64)
+    return pl.DataFrame(
+        {
+            RECORD: np.repeat(np.asarray(positions, dtype=np.uint32), [len(pairs) for pairs in listed]),
+            "object_id": id_column([object_id for object_id, _ in objects]),
+            "name": pl.Series([_name(one) for _, one in objects], dtype=pl.String),
+            **{side: boxes.reshape(-1, 4)[:, at] for at, side in enumerate(BOX)},
+            "attributes": text_lists([one.attributes or [] for _, one in objects]),
+        }
+    )
+
+
+def _name(one: _Object | _GenomeObject) -> str:
+    return one.name if isinstance(one, _Object) else next(iter(one.names), "")
+
+
+def visual_genome_rows(content: Content) -> SceneRows:
+    """Return the rows of Visual Genome's objects or attributes."""
+    raws = content.json.top
+    assert isinstance(raws, list)
+    images, objects, problems = [], [], []
+    for positions, ids, listed, found in _genome_chunks(raws, has_objects="objects" in _keys(raws)):
+        problems += found
+        own = pl.DataFrame({RECORD: pl.Series(positions, dtype=pl.UInt32), "image_id": id_column(ids)})
+        sizes = [pl.lit(None, pl.Float64).alias(name) for name in ("width", "height")]
+        images.append(own.with_columns(*sizes, _NOT_COUNTED))
+        objects.append(_object_rows(positions, [[(one.object_id, one) for one in few] for few in listed]))
+    labels = [f"record {record}" for record in range(len(raws))]
+    return SceneRows(VISUAL_GENOME, pl.concat(images), pl.concat(objects), problems, labels)
+
+
+def _keys(raws: Sequence[msgspec.Raw]) -> set[str]:
+    return {key for raw in raws[:LOOKED_AT] for key in fields_of(raw)}
+
+
+def _genome_chunks(
+    raws: list[msgspec.Raw], *, has_objects: bool
+) -> Iterator[tuple[Sequence[int], list[int | str], list[list[_GenomeObject]], list[Problem]]]:
+    if has_objects:
+        for chunk in decode_chunks(raws, _GenomeObjects):
+            ids = [one.image_id for one in chunk.records]
+            yield chunk.positions, ids, [one.objects for one in chunk.records], chunk.problems
+        return
+    for other in decode_chunks(raws, _GenomeAttributes):
+        ids = [one.image_id for one in other.records]
+        yield other.positions, ids, [one.attributes for one in other.records], other.problems

@@ -1,0 +1,264 @@
+"""Compression (gzip, Zstandard, zip) removed by the first bytes, whole or as a stream; others are refused."""
+
+import contextlib
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from shortcut_miner.errors import SourceError, examples
+
+UTF8_BOM = b"\xef\xbb\xbf"
+MAX_LAYERS = 4
+BUFFER_BYTES = 1 << 20
+CUT = "Download or copy it again: it was probably cut"
+_PACKED_BYTES = 1 << 16  # unpacked at a time when streaming
+_ZIP, _EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError)
+_WORKBOOK_PART = "xl/workbook.xml"
+_UNPACK = "Unpack it first, then give the file inside"
+_PICKLE_NOTE = (
+    "Pickles can run code when opened, so they are never read. Convert it where you trust it: "
+    "json.dump([{'question_id': id, 'answer': answer}, ...], file)"
+)
+_PICKLES = (*(b"\x80" + bytes([protocol]) for protocol in range(2, 6)), b"(lp", b"(dp", b"]q\x00", b"}q\x00")
+_HTML = (b"<!DOCTYPE html", b"<!doctype html", b"<html", b"<HTML")
+# First bytes of files that are not read -> (what they are, what to do).
+_REFUSED: tuple[tuple[bytes, str, str], ...] = (
+    *((start, "a Python pickle", _PICKLE_NOTE) for start in _PICKLES),
+    (b"\x93NUMPY", "a NumPy array", "Write it as Parquet or JSON"),
+    (b"\x89HDF", "an HDF5 file", "Give a file of one of the formats in the documentation"),
+    (b"BZh", "a bzip2 file", _UNPACK),
+    (b"\xfd7zXZ", "an xz file", _UNPACK),
+    (b"7z\xbc\xaf", "a 7-Zip file", _UNPACK),
+    (b"Rar!", "a RAR file", _UNPACK),
+    (b"\xff\xfe", "UTF-16 text", "Save it as UTF-8"),
+    (b"\xfe\xff", "UTF-16 text", "Save it as UTF-8"),
+    (b"version https://git-lfs", "a Git LFS pointer", "Fetch the real file with `git lfs pull`"),
+    *((start, "an HTML page", "Download the file again: the link gave a web page") for start in _HTML),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Packing:
+    """A compression of one stream: `start` gives a decoder of one of its parts (members, frames)."""
+
+    name: str
+    first_bytes: bytes
+    what: str
+    end: str
+    start: Callable[[], Any]
+    padding: bytes = b""
+
+
+def _zstd_decoder() -> Any:
+    import zstandard
+
+    return zstandard.ZstdDecompressor().decompressobj()
+
+
+def _decoding_errors() -> tuple[type[Exception], ...]:
+    import zstandard
+
+    return (zlib.error, zstandard.ZstdError)
+
+
+_PACKINGS = (
+    _Packing("gzip", b"\x1f\x8b", "gzip", "its end marker", lambda: zlib.decompressobj(31), b"\0"),
+    _Packing("zstd", b"\x28\xb5\x2f\xfd", "Zstandard", "its last frame to be complete", _zstd_decoder),
+)
+
+
+def unpack(
+    shown: str, stored: BinaryIO, wanted: str | None, *, is_whole: bool, keep_workbooks: bool = False
+) -> tuple[Any, tuple[str, ...], str | None]:
+    """Remove compression layers until none is left, as far as four.
+
+    Parameters
+    ----------
+    stored : buffered binary file
+        Can go back to its start.
+    wanted : str or None
+        Name of a zip member.
+    is_whole : bool
+        Unpack at once what is read at once, for those who read everything; else piece by piece.
+    keep_workbooks : bool
+        Leave .xlsx files, which are zip archives, as they are; else they are refused.
+
+    Returns
+    -------
+    content : buffered binary file
+        What is left.
+    packing : tuple of str
+        The layers removed, outermost first: "zip", "gzip", "zstd".
+    member : str or None
+        The zip member that was entered.
+
+    Raises
+    ------
+    SourceError
+        An unknown member, an archive that is not read; while reading: truncated or damaged.
+    """
+    content: Any = stored
+    removed: list[str] = []
+    member = None
+    size = -1 if is_whole else _PACKED_BYTES
+    for _ in range(MAX_LAYERS):
+        start = _peek(content, 4)
+        packing = next((one for one in _PACKINGS if start.startswith(one.first_bytes)), None)
+        if packing is not None:
+            content = _file_of(_decoded(shown, content, packing, size), size)
+            removed.append(packing.name)
+        elif start in (_ZIP, _EMPTY_ZIP) and member is None:
+            packed = content if content.seekable() else io.BytesIO(content.read())
+            with _zip_errors(shown):
+                archive = zipfile.ZipFile(packed)
+            if keep_workbooks and wanted is None and _WORKBOOK_PART in archive.namelist():
+                packed.seek(0)
+                return packed, tuple(removed), None
+            member = _choose_member(shown, archive.infolist(), wanted)
+            content = _file_of(_member_pieces(shown, archive, member, size), size)
+            removed.append("zip")
+        else:
+            break
+    if wanted is not None and member is None:
+        raise SourceError(
+            f"{shown}: got a path inside a file that is no zip archive, expected archive.zip/member. "
+            "Check the path."
+        )
+    return content, tuple(removed), member
+
+
+def is_workbook(content: bytes) -> bool:
+    """Return whether these are the bytes of an .xlsx file."""
+    if not content.startswith(_ZIP):
+        return False
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return _WORKBOOK_PART in archive.namelist()
+    except (*_ZIP_ERRORS, NotImplementedError):
+        return False
+
+
+def refuse_unreadable(shown: str, start: bytes) -> None:
+    """Raise SourceError for the first unpacked bytes of a kind of file that is never read, or for none."""
+    if not start:
+        raise SourceError(f"{shown}: got nothing after unpacking, expected content. {CUT}.")
+    for first_bytes, what, advice in _REFUSED:
+        if start.startswith(first_bytes):
+            raise SourceError(f"{shown}: got {what}, expected JSON, CSV or Parquet. {advice}.")
+
+
+def _decoded(shown: str, packed: BinaryIO, packing: _Packing, size: int) -> Iterator[bytes]:
+    """Give the unpacked pieces of all members or frames, one after the other."""
+    decoder, taken = packing.start(), 0
+    try:
+        while rest := packed.read(size):
+            taken += len(rest)
+            while rest:
+                if decoder.eof:
+                    rest = rest.lstrip(packing.padding) if packing.padding else rest
+                    if not rest:
+                        break
+                    decoder = packing.start()
+                yield decoder.decompress(rest)
+                rest = decoder.unused_data
+    except _decoding_errors() as error:
+        raise SourceError(
+            f"{shown}: got a damaged {packing.what} file ({error}), expected intact data. "
+            "Download or copy it again."
+        ) from error
+    if not decoder.eof:
+        raise SourceError(
+            f"{shown}: got a {packing.what} file that ends too early (after {taken:,} bytes), "
+            f"expected {packing.end}. {CUT}."
+        )
+
+
+def _member_pieces(shown: str, archive: zipfile.ZipFile, member: str, size: int) -> Iterator[bytes]:
+    with _zip_errors(shown), archive.open(member) as opened:
+        while piece := opened.read(size):
+            yield piece
+
+
+@contextlib.contextmanager
+def _zip_errors(shown: str) -> Iterator[None]:
+    try:
+        yield
+    except _ZIP_ERRORS as error:
+        raise SourceError(
+            f"{shown}: got a zip file that is damaged or ends too early ({error}), "
+            f"expected a complete archive. {CUT}."
+        ) from error
+    except (RuntimeError, NotImplementedError) as error:  # encrypted, or a rare compression
+        raise SourceError(
+            f"{shown}: got a zip member that can't be opened ({error}), expected a plain one. {_UNPACK}."
+        ) from error
+
+
+def _choose_member(shown: str, members: list[zipfile.ZipInfo], wanted: str | None) -> str:
+    names = [one.filename for one in members if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
+    if any(name.endswith("data.pkl") for name in names):
+        raise SourceError(f"{shown}: got a PyTorch pickle, expected JSON, CSV or Parquet. {_PICKLE_NOTE}.")
+    if "[Content_Types].xml" in names:
+        raise SourceError(
+            f"{shown}: got an Office document, expected JSON, CSV or Parquet. Export it as CSV."
+        )
+    if wanted is None and len(names) == 1:
+        return names[0]
+    if wanted in names:
+        return str(wanted)
+    listed = examples(names, limit=20) or "none"
+    if wanted is None:
+        raise SourceError(
+            f"{shown}: got a zip with {len(names):,} members ({listed}), expected one. "
+            "Name the member: archive.zip/member."
+        )
+    raise SourceError(
+        f"{shown}: got no member {wanted!r}, expected one of {listed}. Check the member's name."
+    )
+
+
+class _Pieces(io.RawIOBase):
+    """Pieces of bytes as one raw file, which fills every buffer it is given."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._rest = memoryview(b"")
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer and return how much of it; less only at the end."""
+        at = 0
+        while at < len(buffer):
+            if not self._rest:
+                piece = next(self._pieces, None)
+                if piece is None:
+                    break
+                self._rest = memoryview(piece)
+            taken = min(len(self._rest), len(buffer) - at)
+            buffer[at : at + taken] = self._rest[:taken]
+            self._rest, at = self._rest[taken:], at + taken
+        return at
+
+
+def _file_of(pieces: Iterator[bytes], size: int) -> Any:
+    """Return pieces as a file: all of them at once without a copy, or one after the other."""
+    if size < 0:
+        return io.BytesIO(b"".join(pieces))
+    return io.BufferedReader(_Pieces(pieces), buffer_size=BUFFER_BYTES)
+
+
+def _peek(content: Any, length: int) -> bytes:
+    """Return the first bytes without moving on."""
+    if isinstance(content, io.BytesIO):
+        start = content.read(length)
+        content.seek(0)
+        return start
+    return bytes(content.peek(length)[:length])

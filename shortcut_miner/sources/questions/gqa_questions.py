@@ -1,0 +1,119 @@
+"""GQA questions JSON, one file: {id: {question, imageId, answer, types, annotations}}."""
+
+from collections.abc import Sequence
+
+import msgspec
+import polars as pl
+
+from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.opening.json_records import (
+    Chunk,
+    decode_chunks,
+    paused_gc,
+    record_columns,
+    repeated_keys,
+)
+from shortcut_miner.sources.opening.json_text import Top, fields_of
+from shortcut_miner.sources.opening.kinds import Content
+from shortcut_miner.sources.opening.list_columns import text_lists
+from shortcut_miner.sources.opening.reading import (
+    RECORD,
+    OnBadRow,
+    Reading,
+    find_problems,
+    finished,
+    is_blank,
+)
+
+GQA_QUESTIONS = "GQA questions JSON"
+COLUMNS = (
+    "question_id", "image_id", "question", "question_type", "answer_type", "answer", "answers",
+    "answer_record_key", "split", "structural", "semantic", "detailed", "full_answer", "relevant_question",
+    "relevant_answer", "relevant_full_answer",
+)  # fmt: skip
+
+
+class _Annotations(msgspec.Struct, gc=False):
+    question: dict[str, str] | None = None
+    answer: dict[str, str] | None = None
+    fullAnswer: dict[str, str] | None = None  # noqa: N815  # the file's name
+
+
+class _Types(msgspec.Struct, gc=False):
+    structural: str | None = None
+    semantic: str | None = None
+    detailed: str | None = None
+
+
+class _Question(msgspec.Struct, gc=False):
+    imageId: int | str  # noqa: N815
+    question: str
+    answer: str | None = None
+    fullAnswer: str | None = None  # noqa: N815
+    annotations: _Annotations | None = None
+    types: _Types | None = None
+
+
+_NO_ANNOTATIONS, _NO_TYPES = _Annotations(), _Types()
+
+
+def is_gqa_questions(top: Top) -> bool:
+    """Return whether this is a GQA questions JSON."""
+    first = next(iter(top.values()), None) if isinstance(top, dict) else None
+    return first is not None and fields_of(first).keys() >= {"question", "imageId"}
+
+
+def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> tuple[Reading, int]:
+    """Return the questions of an opened file, and how many records were looked at."""
+    source, top = content.source, content.json.top
+    assert isinstance(top, dict)
+    # Every question has this key.
+    repeated = repeated_keys(source.content, list(top), source.content.count(b'"imageId"'), "question id")
+    names, raws = list(top)[:limit], list(top.values())[:limit]
+    frames, problems = [], [one for one in repeated if one.records[0] < len(names)]
+    with paused_gc():
+        for chunk in decode_chunks(raws, _Question):
+            frames.append(_table(chunk, names))
+            problems += chunk.problems
+    table = pl.concat(frames)
+    problems += find_problems(table, is_blank("question_id"), "question_id", "an id", "question id")
+    problems += find_problems(table, is_blank("image_id"), "image_id", "an id", "imageId")
+    problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
+    ids, notes = canonical_image_ids(table["image_id"])
+    reading = finished(
+        source, GQA_QUESTIONS, table.with_columns(image_id=ids).select(RECORD, *COLUMNS), problems,
+        what="questions", total=len(names), on_bad_row=on_bad_row,
+        label=lambda record: f"question {names[record]!r}", notes=content.json.notes + notes,
+    )  # fmt: skip
+    return reading, len(names)
+
+
+def _table(chunk: Chunk[_Question], names: Sequence[str]) -> pl.DataFrame:
+    types = [row.types or _NO_TYPES for row in chunk.records]
+    maps = [row.annotations or _NO_ANNOTATIONS for row in chunk.records]
+    columns = record_columns(chunk, _Question, "imageId", "question", "answer", "fullAnswer") | {
+        "question_id": _texts([names[position] for position in chunk.positions]),
+        "structural": _texts([one.structural for one in types]),
+        "semantic": _texts([one.semantic for one in types]),
+        "detailed": _texts([one.detailed for one in types]),
+        "relevant_question": _ids_column([one.question for one in maps]),
+        "relevant_answer": _ids_column([one.answer for one in maps]),
+        "relevant_full_answer": _ids_column([one.fullAnswer for one in maps]),
+    }
+    table = pl.DataFrame(columns).rename({"imageId": "image_id", "fullAnswer": "full_answer"})
+    return table.with_columns(
+        question_type="structural",
+        answer_type=pl.lit(None, pl.String),
+        answers=pl.lit(None, pl.List(pl.String)),
+        answer_record_key=pl.lit(None, pl.List(pl.UInt8)),
+        split=pl.lit(None, pl.String),
+    )
+
+
+def _texts(values: Sequence[str | None]) -> pl.Series:
+    return pl.Series(values, dtype=pl.String)
+
+
+def _ids_column(maps: Sequence[dict[str, str] | None]) -> pl.Series:
+    """Return the object ids of each map as List[String]; null where there is no map."""
+    return text_lists([None if one is None else list(one.values()) for one in maps])

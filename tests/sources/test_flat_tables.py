@@ -1,0 +1,238 @@
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+import xlsxwriter
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shortcut_miner.errors import SourceError
+from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.flat_tables import (
+    Column,
+    FlatTable,
+    check_has_rows,
+    open_table,
+    read_blocks,
+    read_columns,
+    scan_columns,
+)
+from shortcut_miner.sources.opening.json_records import repeated_keys
+
+Write = Callable[[str, Any], Path]
+
+RECORDS: list[dict[str, Any]] = [
+    {"id": "007", "name": "yes", "score": 0.5, "place": 3, "more": "x"},
+    {"id": "8", "name": "", "score": -1.0, "place": 0, "more": "y"},
+    {"id": "9", "name": "NA", "score": 2.0, "place": 7, "more": "z"},
+]
+FORMS = ["CSV", "TSV", "semicolon", "JSON", "JSONL", "Parquet", "Arrow", "xlsx"]
+NEEDS = {
+    "question_id": Column("id", names=("question_id", "id")),
+    "name": Column("text"),
+    "score": Column("number"),
+    "place": Column("whole"),
+    "absent": Column("text", is_optional=True),
+}
+ROWS = [
+    (0, "007", "yes", 0.5, 3, None),
+    (1, "8", "", -1.0, 0, None),
+    (2, "9", "NA", 2.0, 7, None),
+]
+
+
+def as_file(folder: Path, form: str) -> Path:
+    path, frame = folder / "table", pl.DataFrame(RECORDS)
+    if form in ("CSV", "TSV", "semicolon"):
+        frame.write_csv(path, separator={"CSV": ",", "TSV": "\t", "semicolon": ";"}[form])
+    elif form == "JSON":
+        path.write_text(json.dumps(RECORDS))
+    elif form == "JSONL":
+        frame.write_ndjson(path)
+    elif form == "Parquet":
+        frame.write_parquet(path)
+    elif form == "Arrow":
+        frame.write_ipc(path)
+    else:
+        with xlsxwriter.Workbook(path) as book:
+            sheet = book.add_worksheet()
+            for row, values in enumerate([list(RECORDS[0]), *(one.values() for one in RECORDS)]):
+                for column, value in enumerate(values):
+                    (sheet.write_string if isinstance(value, str) else sheet.write)(row, column, value)
+    return path
+
+
+def table_of(path: Path) -> FlatTable:
+    return open_table(open_source(path, keep_workbooks=True))
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_gives_the_same_columns(tmp_path: Path, form: str, is_packed: bool) -> None:
+    path = as_file(tmp_path, form)
+    if is_packed:
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    flat = table_of(path)
+    assert flat.form == {"TSV": "CSV", "semicolon": "CSV"}.get(form, form)
+    assert (list(flat.columns), flat.total) == (list(RECORDS[0]), 3)
+    table, problems = read_columns(flat, NEEDS)
+    assert (table.rows(), problems) == (ROWS, [])
+    assert table.dtypes == [pl.UInt32, pl.String, pl.String, pl.Float64, pl.Int64, pl.String]
+    label = {"JSONL": "line 3", "JSON": "record 2", "xlsx": "row 4", "Parquet": "row 2", "Arrow": "row 2"}
+    assert flat.label(2) == label.get(form, "line 4")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_values_that_may_be_anything(tmp_path: Path, form: str) -> None:
+    flat = table_of(as_file(tmp_path, form))
+    needs = {"place": Column("value"), "name": Column("any"), "more": Column("texts")}
+    table, _ = read_columns(flat, needs)
+    assert table["place"].to_list() == ["3", "0", "7"]
+    assert table["name"].to_list() == ["yes", "", "NA"]
+    assert table["more"].to_list() == [["x"], ["y"], ["z"]]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_missing_columns_are_told(tmp_path: Path, form: str) -> None:
+    flat = table_of(as_file(tmp_path, form))
+    needs = {"name": Column("text"), "image_id": Column("id", names=("image", "img"))}
+    assert flat.missing(needs) == ["image"]
+    with pytest.raises(SourceError) as caught:
+        read_columns(flat, needs)
+    assert str(caught.value).splitlines() == [
+        f"{flat.path}: got a {flat.form} table with the columns 'id', 'name', 'score', 'place', 'more', "
+        "expected name, image_id. Rename or convert its columns.",
+        "  - column image_id: got no such column, expected text or whole numbers",
+    ]
+
+
+def test_columns_of_another_type_are_told(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"a": [1.5], "b": ["x"], "c": [["x"]]})
+    frame.write_parquet(tmp_path / "t")
+    needs = {"a": Column("id"), "b": Column("whole"), "c": Column("value")}
+    with pytest.raises(SourceError) as caught:
+        read_columns(table_of(tmp_path / "t"), needs)
+    assert str(caught.value).splitlines()[1:] == [
+        "  - column a: got Float64, expected text or whole numbers",
+        "  - column b: got String, expected whole numbers",
+        "  - column c: got List(String), expected text or numbers",
+    ]
+
+
+def test_whole_numbers(tmp_path: Path, write: Write) -> None:
+    pl.DataFrame({"a": [1.0, 1.5, None]}).write_parquet(tmp_path / "t")
+    wanted = [1, None, None]
+    assert read_columns(table_of(tmp_path / "t"), {"a": Column("whole")})[0]["a"].to_list() == wanted
+    path = write("t.csv", "a,b\n1,\n1.5,\nx,\n")
+    assert read_columns(table_of(path), {"a": Column("whole")})[0]["a"].to_list() == wanted
+
+
+def test_lists_of_texts(tmp_path: Path, write: Write) -> None:
+    needs = {"a": Column("texts")}
+    path = write("t.csv", 'a;b\nx| y ;\n"";\n')
+    assert read_columns(table_of(path), needs)[0]["a"].to_list() == [["x", "y"], None]
+    path = write("t.json", [{"a": ["x", 2]}, {"a": [{"answer": "y"}]}, {"a": "z|w"}, {"a": None}, {}])
+    wanted = [["x", "2"], ["y"], ["z", "w"], None, None]
+    assert read_columns(table_of(path), needs)[0]["a"].to_list() == wanted
+    pl.DataFrame({"a": [["x"], None]}).write_parquet(tmp_path / "t")
+    assert read_columns(table_of(tmp_path / "t"), needs)[0]["a"].to_list() == [["x"], None]
+
+
+def test_records_that_do_not_fit_are_told_by_their_place(write: Write) -> None:
+    needs = {"a": Column("id"), "b": Column("number")}
+    lines = ['{"a": 1, "b": 2}', "", '{"a": 1.5, "b": "x"}', "{broken", '{"a": 2, "b": 0}']
+    flat = table_of(write("t.jsonl", "\n".join(lines)))
+    table, problems = read_columns(flat, needs)
+    assert table.rows() == [(0, "1", 2.0), (3, "2", 0.0)]
+    told = [(flat.label(one.records[0]), one.field, one.expected) for one in problems]
+    assert told == [
+        ("line 3", "a", "a whole number or text"),
+        ("line 3", "b", "a number"),
+        ("line 4", "record", "a valid value"),
+    ]
+    flat = table_of(write("t.csv", 'a,b\n1,"2\n"\n\n3\n4,5,6\n7,8\n'))
+    table, problems = read_columns(flat, needs)
+    assert table["record"].to_list() == [0, 3]
+    assert [(flat.label(one.records[0]), one.got) for one in problems] == [
+        ("line 5", "1 values"),
+        ("line 6", "3 values"),
+    ]
+
+
+def test_of_columns_of_the_same_name_the_first_is_meant(write: Write) -> None:
+    flat = table_of(write("t.csv", "a,b,a\n1,2,3\n"))
+    assert read_columns(flat, {"a": Column("text")})[0]["a"].to_list() == ["1"]
+
+
+def test_a_column_that_only_later_records_have(write: Write) -> None:
+    records = [{"a": 1}] * 30 + [{"a": 1, "b": "x"}]
+    flat = table_of(write("t.json", records))
+    assert flat.missing({"b": Column("any")}) == []
+    assert read_columns(flat, {"b": Column("any")})[0]["b"].to_list() == [None] * 30 + ["x"]
+    optional = {"b": Column("text", is_optional=True)}
+    assert read_columns(flat, optional)[0]["b"].to_list() == [None] * 30 + ["x"]
+
+
+def test_a_document_that_is_no_table(write: Write) -> None:
+    document = json.dumps({"info": 1, "questions": []}, indent=1)
+    assert list(table_of(write("q.json", document)).columns) == ["info", "questions"]
+    with pytest.raises(SourceError, match="inside a value, expected its end"):
+        table_of(write("q.json", document[:-3]))
+
+
+def test_tables_without_rows(tmp_path: Path, write: Write) -> None:
+    pl.DataFrame({"a": []}).write_parquet(tmp_path / "t")
+    with pytest.raises(SourceError, match="got a table without rows, expected at least one"):
+        check_has_rows(table_of(tmp_path / "t"), "answers")
+    with pytest.raises(SourceError, match="got 0 answers, expected at least one"):
+        check_has_rows(table_of(write("t.csv", "a,b\n")), "answers")
+    pl.DataFrame().write_parquet(tmp_path / "none")
+    with pytest.raises(SourceError, match="column a: got no such column"):
+        read_columns(table_of(tmp_path / "none"), {"a": Column("any")})
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_blocks_are_the_whole_in_pieces(tmp_path: Path, form: str) -> None:
+    flat = table_of(as_file(tmp_path, form))
+    blocks = [table for table, _ in read_blocks(flat, NEEDS, 2)]
+    assert pl.concat(blocks).rows() == ROWS
+    assert [len(block) for block in blocks] == ([2, 1] if form == "Parquet" else [3])
+
+
+def test_columns_are_read_lazily(tmp_path: Path) -> None:
+    flat = table_of(as_file(tmp_path, "Parquet"))
+    scan = scan_columns(flat, {"name": Column("text"), "place": Column("whole")})
+    assert scan.filter(pl.col("place") > 2).collect().rows() == [("yes", 3), ("NA", 7)]
+
+
+@given(
+    rows=st.lists(st.lists(st.text(st.sampled_from('ab",;\n\r '), max_size=3), min_size=1, max_size=3)),
+    size=st.sampled_from([1, 2, 1000]),
+)
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_csv_is_split_as_the_standard_library_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[list[str]], size: int
+) -> None:
+    import csv
+
+    monkeypatch.setattr("shortcut_miner.sources.opening.csv_text._ROWS_AT_ONCE", size)
+    path = tmp_path / "t.csv"
+    with path.open("w", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows([["x", "y"], *rows])
+    flat = table_of(path)
+    table, problems = read_columns(flat, {"x": Column("text"), "y": Column("text")})
+    good = [(at, *row) for at, row in enumerate(rows) if len(row) == 2]
+    assert table.rows() == good
+    assert [one.records[0] for one in problems] == [at for at, row in enumerate(rows) if len(row) != 2]
+    assert flat.total == len(rows)
+
+
+def test_keys_that_an_object_has_twice() -> None:
+    content = b'{"a": {"x": 1}, "b": {"x": 1}, "a": {"x": 2}, "c": {"a": 1}}'
+    assert repeated_keys(content, ["a", "b", "c"], 3, "id") == []
+    (problem,) = repeated_keys(content, ["a", "b", "c"], 4, "id")
+    assert (problem.records, problem.field, problem.got) == ((0,), "id", "2 entries")
