@@ -8,7 +8,6 @@ of one antecedent tie, the smaller number is the rarer answer, which is the fiel
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +15,9 @@ import polars as pl
 import pyarrow as pa
 
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.tokenizers import Tokenizer, tokenize
+from shortcut_miner.options import AnswerTies, ItemKinds, Tokenizer
+from shortcut_miner.tokenizers import tokenize
 from shortcut_miner.transactions import Transactions, Vocabulary
-
-ItemKinds = Literal["words", "objects", "both"]
-AnswerTies = Literal["first", "lexicographic"]
 
 _MOST_ORIGINAL_ROWS = math.isqrt(2**63 - 1)
 

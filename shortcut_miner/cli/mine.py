@@ -3,7 +3,7 @@
 import dataclasses
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -26,15 +26,22 @@ from shortcut_miner.cli.options import (
 )
 from shortcut_miner.cli.rules import how_many, print_rules
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.options import OnBadRow, SupersetFilter
 
 if TYPE_CHECKING:
     import polars as pl
 
     from shortcut_miner.sources.opening.reading import Reading
-    from shortcut_miner.storage import InputRecord
 
 Column = Annotated[str | None, Parameter(group=INPUTS)]
 Choose = Parameter(group=METHOD)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MineFiles:
+    """The inputs of ``mine``."""
+
+    table: Path
 
 
 def mine(
@@ -45,12 +52,12 @@ def mine(
     objects: Column = None,
     answer: Annotated[str, Parameter(group=INPUTS)] = "answer",
     separator: Annotated[str, Parameter(group=INPUTS)] = ",",
-    on_bad_row: Annotated[Literal["error", "skip"], Parameter(group=INPUTS)] = "error",
+    on_bad_row: Annotated[OnBadRow, Parameter(group=INPUTS)] = "error",
     rows: FirstRows = None,
     min_count: Annotated[int, Choose] = 8,
     max_antecedent: Annotated[int, Choose] = 4,
     min_confidence: Annotated[float, Choose] = 0.3,
-    superset_filter: Annotated[Literal["none", "immediate", "all"], Choose] = "none",
+    superset_filter: Annotated[SupersetFilter, Choose] = "none",
     empty_rule: Annotated[bool, Parameter(group=METHOD, negative=(), show_default=False)] = False,
     max_rules: Annotated[int, Choose] = 50_000_000,
     threads: Threads = None,
@@ -92,7 +99,7 @@ def mine(
     threads : int, optional
         Default: all processors. The result is the same for any number.
     out : Path, optional
-        Folder to write rules.parquet and manifest.json.
+        Folder to write rules.parquet, manifest.json and run.json.
     dry_run : bool
         Write nothing, even with --out.
     show : int
@@ -102,8 +109,12 @@ def mine(
         raise ConfigError("--words, --objects: got neither, expected a column of items. Name one or both.")
     if out is not None:
         check_out(out)
+    from shortcut_miner.datasets.folders import Run, publish
+    from shortcut_miner.mining.backends import resolve_backend
     from shortcut_miner.mining.frames.tables import mine_rules
+    from shortcut_miner.mining.threads import thread_count
     from shortcut_miner.sources.item_tables import Columns, read_table
+    from shortcut_miner.timing import timed
 
     started = time.perf_counter()
     note_compiling(shown, "mine")
@@ -116,13 +127,16 @@ def mine(
         "max_rules": max_rules,
     }
     columns = Columns(words=words, objects=objects, answer=answer, separator=separator)
+    backend = resolve_backend()
     with progress(shown) as on_stage:
-        if on_stage is not None:
-            on_stage(f"mine {table}")
-        read = read_table(table, columns, skip_bad_rows=on_bad_row == "skip", limit=rows)
-        found = mine_rules(read.table, "answer", threads=threads, **options)
+        run = Run(MineFiles(table), backend.name, threads or thread_count(), on_stage=on_stage)
+        with timed(run.costs, f"read {table}", on_stage):
+            read = read_table(table, columns, skip_bad_rows=on_bad_row == "skip", limit=rows)
+        with timed(run.costs, "mine", on_stage):
+            found = mine_rules(read.table, "answer", threads=threads, backend=backend, **options)
         if out is not None and not dry_run:
-            _write(out, found, read, dataclasses.asdict(columns) | options | {"limit": rows})
+            config = dataclasses.asdict(columns) | options | {"limit": rows}
+            publish(out, run, lambda folder: _write(folder, found, read, config), notes=read.notes)
     for reason, count in read.dropped.items():
         warn(f"{count:,} {reason} were skipped")
     if shown.format == "json":
@@ -138,32 +152,17 @@ def mine(
     return INCOMPLETE if read.dropped else DONE
 
 
-def _write(out: Path, found: "pl.DataFrame", read: "Reading", config: dict[str, Any]) -> None:
-    from shortcut_miner.storage import MANIFEST, Provenance, staged_folder, write_json, write_parquet
+def _write(folder: Path, found: "pl.DataFrame", read: "Reading", config: dict[str, Any]) -> None:
+    from shortcut_miner.datasets.folders import write_manifest, write_tables
+    from shortcut_miner.datasets.inputs import input_record
+    from shortcut_miner.storage import Provenance
 
     provenance = Provenance(
         command="mine",
         config=config,
-        inputs=(_record(read),),
+        inputs=(input_record("table", read),),
         counts={"rows": len(read.table), "rules": len(found)},
         dropped=read.dropped,
     )
-    with staged_folder(out) as folder:
-        write_parquet(found, folder / "rules.parquet", provenance)
-        write_json(provenance.for_manifest(), folder / MANIFEST)
-
-
-def _record(read: "Reading") -> "InputRecord":
-    import polars as pl
-
-    from shortcut_miner.storage import InputRecord, table_sha256
-
-    file = read.file
-    flat = read.table.select("answer", *(pl.col(name).list.join("\x1f") for name in ("words", "objects")))
-    return InputRecord(
-        role="table",
-        name=file.name if file.member is None else f"{file.name}/{file.member}",
-        size=file.size,
-        sha256=file.sha256,
-        content_sha256=table_sha256(flat, flat.columns),
-    )
+    write_tables(folder, provenance, {"rules": found})
+    write_manifest(folder, provenance)

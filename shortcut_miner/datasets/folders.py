@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _SAME_BUILD = ("version", "config", "counts")
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Run:
     """What one run costs and says, which changes no result.
 

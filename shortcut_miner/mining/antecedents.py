@@ -1,16 +1,14 @@
 """What is mined: the limits of a search, and the antecedents it finds, a trie with one level per length."""
 
 import dataclasses
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining.arrays import Ints, Level, Numbers
+from shortcut_miner.options import SupersetFilter, check_between, check_whole, fill_in
 from shortcut_miner.transactions import Transactions
 
-SupersetFilter = Literal["immediate", "all", "none"]
 Mask = npt.NDArray[np.bool_]
 
 
@@ -34,14 +32,32 @@ class MiningConfig:
 
     def __post_init__(self) -> None:
         """Raise ConfigError for values without a meaning."""
-        for name, low, high in (("min_count", 1, None), ("max_antecedent", 1, 8), ("max_rules", 1, None)):
-            value = getattr(self, name)
-            is_whole = isinstance(value, int | np.integer)
-            if not is_whole or value < low or (high is not None and value > high):
-                span = f"from {low} to {high}" if high else f"of {low} or more"
-                raise ConfigError(
-                    f"{name}: got {value}, expected a whole number {span}. Change --{name.replace('_', '-')}."
-                )
+        check_whole(self, "min_count", 1)
+        check_whole(self, "max_antecedent", 1, 8)
+        check_whole(self, "max_rules", 1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class SearchConfig(MiningConfig):
+    """What to mine, and which rules to keep.
+
+    Attributes
+    ----------
+    min_confidence : float
+        Least confidence of a rule, from 0 to 1; see :func:`shortcut_miner.mining.filters.is_confident`.
+    superset_filter, empty_rule
+        See :func:`shortcut_miner.mining.filters.dropped_by_subset`.
+    """
+
+    min_confidence: float = 0.3
+    superset_filter: SupersetFilter = "none"
+    empty_rule: bool = False
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values without a meaning."""
+        MiningConfig.__post_init__(self)
+        fill_in(self)
+        check_between(self, "min_confidence", 0, 1)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,11 +13,12 @@ from importlib.util import find_spec
 from typing import NamedTuple
 
 from shortcut_miner.errors import BackendError, ConfigError
-from shortcut_miner.mining.antecedents import Antecedents, Mask, MiningConfig, SupersetFilter
+from shortcut_miner.mining.antecedents import Antecedents, Mask, MiningConfig
 from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.matches import Accepted, MatchTotals
 from shortcut_miner.mining.rules import BestSubsets, RuleArrays
 from shortcut_miner.mining.trie import RuleIndex
+from shortcut_miner.options import SupersetFilter
 from shortcut_miner.transactions import Transactions
 
 

@@ -10,9 +10,10 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from shortcut_miner.mining.antecedents import Antecedents, Mask, SupersetFilter
+from shortcut_miner.mining.antecedents import Antecedents, Mask
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.options import SupersetFilter
 
 
 def is_confident(

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.mining.antecedents import Antecedents, MiningConfig, SupersetFilter
+from shortcut_miner.mining.antecedents import Antecedents, SearchConfig
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.miner import mine_antecedents
@@ -40,11 +40,8 @@ class FoundRules:
 
 def search_rules(
     transactions: Transactions,
-    config: MiningConfig,
+    config: SearchConfig,
     *,
-    min_confidence: float,
-    superset_filter: SupersetFilter,
-    empty_rule: bool = False,
     keep_dropped: bool = False,
     allow_incomplete: bool = False,
     threads: int | None = None,
@@ -58,12 +55,8 @@ def search_rules(
     ----------
     transactions : Transactions
         Rows to mine.
-    config : MiningConfig
-        What to mine.
-    min_confidence : float
-        Least confidence of a rule; see :func:`shortcut_miner.mining.filters.is_confident`.
-    superset_filter, empty_rule
-        See :func:`shortcut_miner.mining.filters.dropped_by_subset`.
+    config : SearchConfig
+        What to mine, and which rules to keep.
     keep_dropped : bool
         Whether the rules that the superset filter drops are wanted too.
     allow_incomplete : bool
@@ -95,8 +88,8 @@ def search_rules(
             f"{config.max_antecedent})."
         )
     with timed(costs, "filter", on_stage):
-        dropped = dropped_by_subset(antecedents, superset_filter, empty_rule, threads, chosen)
-        confident, is_dropped = select_rules(antecedents, dropped, min_confidence, empty_rule)
+        dropped = dropped_by_subset(antecedents, config.superset_filter, config.empty_rule, threads, chosen)
+        confident, is_dropped = select_rules(antecedents, dropped, config.min_confidence, config.empty_rule)
         rules = _in_order(confident.take(~is_dropped), transactions)
         dropped_rules = _in_order(confident.take(is_dropped & keep_dropped), transactions)
     return FoundRules(antecedents, rules, dropped_rules, len(confident), chosen.name)

@@ -6,6 +6,8 @@ import polars as pl
 import pytest
 from cli.commands import RunCli, contents
 
+from shortcut_miner.mining.backends import resolve_backend
+
 ROWS = [
     {"question": "What sport?", "labels": "ball, person", "answer": "tennis"},
     {"question": "What sport?", "labels": "ball", "answer": "tennis"},
@@ -67,12 +69,14 @@ def test_out_holds_rules_that_other_commands_read(run_cli: RunCli, tmp_path: Pat
     dry = run_cli(*tokens, "--min-count", 2, "--out", out, "--dry-run")
     assert (dry.code, out.exists()) == (0, False)
     ran = run_cli(*tokens, "--min-count", 2, "--out", out)
-    assert (ran.code, set(contents(out))) == (0, {"rules.parquet", "manifest.json"})
+    assert (ran.code, set(contents(out))) == (0, {"rules.parquet", "manifest.json", "run.json"})
     assert f"written: {out}" in ran.err
     assert run_cli("rules", out).out == ran.out
     assert run_cli("inspect", out).code == 0
     manifest = json.loads((out / "manifest.json").read_text())
     assert (manifest["command"], manifest["counts"]["rows"]) == ("mine", 4)
+    run = json.loads((out / "run.json").read_text())
+    assert (run["backend"], [*run["files"]]) == (resolve_backend().name, ["table"])
 
 
 def test_the_rules_bytes_do_not_depend_on_the_order_of_rows(run_cli: RunCli, tmp_path: Path) -> None:

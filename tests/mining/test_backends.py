@@ -20,7 +20,7 @@ from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeInputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import find_shortcuts
 from shortcut_miner.errors import BackendError, ConfigError
 from shortcut_miner.mining import backends, filters, matcher, miner
-from shortcut_miner.mining.antecedents import MiningConfig
+from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.evidence import row_sums, subsets
 from shortcut_miner.mining.frames.tables import match_rule_pairs, match_rules, mine_rules
@@ -151,11 +151,11 @@ class TestTheChain:
     TRANSACTIONS = encode(skewed_rows(120, 12, seed=1))
 
     def test_dropped_rules_are_there_if_wanted(self) -> None:
-        options: dict[str, Any] = {"min_confidence": 0.4, "superset_filter": "immediate"}
-        without = search_rules(self.TRANSACTIONS, MiningConfig(min_count=3), **options)
-        found = search_rules(self.TRANSACTIONS, MiningConfig(min_count=3), keep_dropped=True, **options)
+        config = SearchConfig(min_count=3, min_confidence=0.4, superset_filter="immediate")
+        without = search_rules(self.TRANSACTIONS, config)
+        found = search_rules(self.TRANSACTIONS, config, keep_dropped=True)
         everything = search_rules(
-            self.TRANSACTIONS, MiningConfig(min_count=3), min_confidence=0.4, superset_filter="none"
+            self.TRANSACTIONS, SearchConfig(min_count=3, min_confidence=0.4, superset_filter="none")
         )
         assert len(without.dropped_rules) == 0 < len(found.dropped_rules)
         assert len(found.rules) == len(without.rules) == found.confident_count - len(found.dropped_rules)
@@ -166,11 +166,10 @@ class TestTheChain:
             assert (np.diff(confidence) <= 0).all()
 
     def test_a_cut_search_is_a_result_only_on_request(self) -> None:
-        config = MiningConfig(min_count=3, max_rules=20)
-        options: dict[str, Any] = {"min_confidence": 0.4, "superset_filter": "none"}
+        config = SearchConfig(min_count=3, max_rules=20, min_confidence=0.4)
         with pytest.raises(ConfigError, match=r"^max_rules: got more than 20 antecedents, expected at most"):
-            search_rules(self.TRANSACTIONS, config, **options)
-        found = search_rules(self.TRANSACTIONS, config, allow_incomplete=True, **options)
+            search_rules(self.TRANSACTIONS, config)
+        found = search_rules(self.TRANSACTIONS, config, allow_incomplete=True)
         assert not found.antecedents.is_complete
 
     def test_stages_are_timed_and_told(self) -> None:
@@ -178,9 +177,7 @@ class TestTheChain:
         costs: list[Any] = []
         search_rules(
             self.TRANSACTIONS,
-            MiningConfig(),
-            min_confidence=0.3,
-            superset_filter="all",
+            SearchConfig(superset_filter="all"),
             costs=costs,
             on_stage=told.append,
         )

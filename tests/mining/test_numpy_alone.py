@@ -12,7 +12,7 @@ from plain import skewed_rows
 from strategies import encode
 
 import shortcut_miner
-from shortcut_miner.mining.antecedents import MiningConfig
+from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.matcher import match_pairs, match_totals
 from shortcut_miner.mining.search import search_rules
 from shortcut_miner.transactions import Transactions
@@ -25,12 +25,12 @@ MODULES = [
 BLOCK = "import sys\nfor name in {names!r}:\n    sys.modules[name] = None\n"
 JOB = """
 import pickle
-from shortcut_miner.mining.antecedents import MiningConfig
+from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.matcher import match_pairs, match_totals
 from shortcut_miner.mining.search import search_rules
 
 rows = pickle.load(sys.stdin.buffer)
-found = search_rules(rows, MiningConfig(min_count=3), min_confidence=0.4, superset_filter="immediate")
+found = search_rules(rows, SearchConfig(min_count=3, min_confidence=0.4, superset_filter="immediate"))
 totals = match_totals(found.rules, rows)
 pairs = [pairs for *_, pairs in match_pairs(found.rules, rows)]
 pickle.dump((found.backend, found.rules, totals, pairs), sys.stdout.buffer)
@@ -70,7 +70,7 @@ def test_mining_and_matching_without_polars(transactions: Transactions) -> None:
     given = pickle.dumps(transactions.without_names())
     name, rules, totals, pairs = pickle.loads(run(JOB, "polars", "pyarrow", given=given))
     found = search_rules(
-        transactions, MiningConfig(min_count=3), min_confidence=0.4, superset_filter="immediate"
+        transactions, SearchConfig(min_count=3, min_confidence=0.4, superset_filter="immediate")
     )
     assert name == found.backend
     assert len(rules) > 100

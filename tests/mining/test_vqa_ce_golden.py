@@ -10,17 +10,12 @@ import pytest
 from plain import plain_rules
 from reference import OBJECT, Rule
 
-from shortcut_miner.encoding import (
-    ItemKinds,
-    accepted_classes,
-    encode_rows,
-    encode_training,
-    keep_top_answers,
-)
+from shortcut_miner.encoding import accepted_classes, encode_rows, encode_training, keep_top_answers
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.matcher import Accepted, match_pairs, match_totals
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays, rule_order
+from shortcut_miner.options import ItemKinds
 from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.questions.vqa import read_vqa
 from shortcut_miner.transactions import Transactions

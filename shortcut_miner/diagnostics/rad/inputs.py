@@ -11,11 +11,12 @@ from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles
 from shortcut_miner.diagnostics.rad.pools import POOL_SCHEMA, check_pools
 from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import Column, open_table, read_columns
 from shortcut_miner.sources.opening.json_text import parse_json
-from shortcut_miner.sources.opening.reading import OnBadRow, Reading
+from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.gqa import read_gqa_questions
 from shortcut_miner.sources.questions.gqa_questions import is_gqa_questions
 from shortcut_miner.sources.questions.tables import column_names, is_table, read_question_table

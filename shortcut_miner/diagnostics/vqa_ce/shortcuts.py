@@ -21,7 +21,7 @@ from shortcut_miner.encoding import (
     numbers_of,
 )
 from shortcut_miner.errors import SourceError
-from shortcut_miner.mining.antecedents import MiningConfig
+from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.evidence.family import SearchedFamily
 from shortcut_miner.mining.evidence.verdicts import Counts, VerdictConfig, is_held_out, rule_measures
@@ -157,17 +157,17 @@ def find_shortcuts(
         holdout = None if held_out is None else _encode_others(held_out, labels, training, config)
         accepted = Accepted(*accepted_classes(val, training.vocabulary))
     chosen = resolve_backend(backend)
-    mining = MiningConfig(
+    mining = SearchConfig(
         min_count=least_count(config, len(training)),
         max_antecedent=config.max_antecedent,
         max_rules=config.max_rules,
+        min_confidence=config.min_confidence,
+        superset_filter=config.superset_filter or "none",
+        empty_rule=bool(config.empty_rule),
     )
     found = search_rules(
         training,
         mining,
-        min_confidence=config.min_confidence,
-        superset_filter=config.superset_filter or "none",
-        empty_rule=bool(config.empty_rule),
         keep_dropped=config.keep_dropped,
         allow_incomplete=True,
         threads=threads,

@@ -17,8 +17,8 @@ from shortcut_miner.encoding import (
     encode_item_lists,
     encode_item_table,
 )
-from shortcut_miner.errors import ConfigError, examples
-from shortcut_miner.mining.antecedents import MiningConfig, SupersetFilter
+from shortcut_miner.errors import ConfigError
+from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.backends import Backend
 from shortcut_miner.mining.frames.inputs import (
     AnswersLike,
@@ -31,10 +31,9 @@ from shortcut_miner.mining.frames.rules import encode_rules, rules_table
 from shortcut_miner.mining.matcher import Accepted, match_pairs, match_totals
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.search import search_rules
+from shortcut_miner.options import SupersetFilter
 from shortcut_miner.schemas import Rules, validated
 from shortcut_miner.transactions import Transactions, Vocabulary
-
-_FILTERS = ("none", "immediate", "all")
 
 
 def mine_rules(
@@ -48,7 +47,7 @@ def mine_rules(
     empty_rule: bool = False,
     weights: Sequence[int] | None = None,
     item_names: Sequence[str] | None = None,
-    max_rules: int = MiningConfig().max_rules,
+    max_rules: int = SearchConfig().max_rules,
     threads: int | None = None,
     backend: str | Backend = "auto",
 ) -> pl.DataFrame:
@@ -113,22 +112,21 @@ def mine_rules(
     >>> rules.select(pl.col("antecedent_words").list.join(" "), "answer", "rule_count", "confidence").rows()
     [('racket', 'tennis', 2, 1.0), ('sport', 'tennis', 2, 1.0), ('what', 'tennis', 2, 0.66...)]
     """
-    config = MiningConfig(min_count=min_count, max_antecedent=max_antecedent, max_rules=max_rules)
-    _check_options(min_confidence, superset_filter, threads)
+    config = SearchConfig(
+        min_count=min_count,
+        max_antecedent=max_antecedent,
+        max_rules=max_rules,
+        min_confidence=min_confidence,
+        superset_filter=superset_filter,
+        empty_rule=empty_rule,
+    )
+    _check_threads(threads)
     transactions, answers = split_answers(transactions, answers)
     rows = read_items(transactions, item_names)
     encoded = encode_item_table(
         rows.with_columns(answer=read_answers(answers, len(rows)), weight=checked_weights(weights, len(rows)))
     )
-    found = search_rules(
-        encoded,
-        config,
-        min_confidence=min_confidence,
-        superset_filter=superset_filter,
-        empty_rule=empty_rule,
-        threads=threads,
-        backend=backend,
-    )
+    found = search_rules(encoded, config, threads=threads, backend=backend)
     return rules_table(found.rules, encoded.vocabulary, encoded.transaction_count)
 
 
@@ -166,7 +164,7 @@ def match_rules(
     >>> match_rules(rules, [["a", "dog"], ["a"]], ["no", "no"]).rows()
     [(0, 1, 0, 0, None), (1, 0, 0, None, None)]
     """
-    _check_options(0.0, "none", threads)
+    _check_threads(threads)
     transactions, answers = split_answers(transactions, answers)
     rows = read_items(transactions, item_names)
     arrays, encoded = _encode_both(rules, rows)
@@ -210,16 +208,7 @@ def match_rule_pairs(
     return pl.concat(parts)
 
 
-def _check_options(min_confidence: float, superset_filter: str, threads: int | None) -> None:
-    if not 0 <= min_confidence <= 1:
-        raise ConfigError(
-            f"min_confidence: got {min_confidence}, expected a number from 0 to 1. Change --min-confidence."
-        )
-    if superset_filter not in _FILTERS:
-        raise ConfigError(
-            f"superset_filter: got {superset_filter!r}, expected one of {examples(_FILTERS)}. "
-            "Choose one of these."
-        )
+def _check_threads(threads: int | None) -> None:
     if threads is not None and threads < 1:
         raise ConfigError(f"threads: got {threads}, expected 1 or more. Leave it out to use all processors.")
 

@@ -5,10 +5,11 @@ from functools import partial
 
 import numpy as np
 
-from shortcut_miner.mining.antecedents import Antecedents, Mask, SupersetFilter
+from shortcut_miner.mining.antecedents import Antecedents, Mask
 from shortcut_miner.mining.arrays import Level
 from shortcut_miner.mining.kernels_numba import filter as kernels
 from shortcut_miner.mining.threads import blocks, thread_count
+from shortcut_miner.options import SupersetFilter
 
 _PARENTS_A_BLOCK = 1 << 16
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import polars as pl
 
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.answers.evaluators import AnswerRows
 from shortcut_miner.sources.answers.formats import PREDICTIONS
 from shortcut_miner.sources.answers.results import GQA_PREDICTIONS, RESULTS
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import (
-    OnBadRow,
     Reading,
     check_on_bad_row,
     find_duplicates,

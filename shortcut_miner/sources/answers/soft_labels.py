@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import polars as pl
 
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.answers.formats import SOFT_LABELS
 from shortcut_miner.sources.answers.label_rows import LabelRows
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import (
-    OnBadRow,
     Reading,
     check_on_bad_row,
     find_problems,

@@ -6,6 +6,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.json_records import decode_all, record_columns
@@ -13,7 +14,6 @@ from shortcut_miner.sources.opening.json_text import Raws, Top, check_no_key_twi
 from shortcut_miner.sources.opening.kinds import Content, Counts, Shape, length_of, wrong_kind
 from shortcut_miner.sources.opening.reading import (
     RECORD,
-    OnBadRow,
     Problem,
     Reading,
     bad_records,

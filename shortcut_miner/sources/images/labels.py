@@ -2,12 +2,13 @@
 
 import os
 
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.coco import COCO_INSTANCES
 from shortcut_miner.sources.images.formats import LABELS
 from shortcut_miner.sources.images.image_labels import IMAGE_LABELS, LABELS_PARQUET
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.kinds import Content
-from shortcut_miner.sources.opening.reading import OnBadRow, Reading, check_on_bad_row
+from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
 from shortcut_miner.sources.recognise import known_format
 
 _EXPECTED = f"{IMAGE_LABELS} ({{image: {{classes, scores}}}}), {COCO_INSTANCES} or {LABELS_PARQUET}"

@@ -10,12 +10,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.errors import SourceError
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.files import FileFacts
 from shortcut_miner.sources.opening.reading import (
     MAX_SHOWN,
     RECORD,
-    OnBadRow,
     Problem,
     Reading,
     find_duplicates,

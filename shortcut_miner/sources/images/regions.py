@@ -20,6 +20,7 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, RegionReading, settled
 from shortcut_miner.sources.images.regions_flat import (
     OPEN_IMAGES_CSV,
@@ -60,7 +61,7 @@ from shortcut_miner.sources.images.regions_tsv import (
 from shortcut_miner.sources.opening.files import FileFacts, facts_of_all
 from shortcut_miner.sources.opening.json_text import excerpt
 from shortcut_miner.sources.opening.kinds import Format, with_columns, with_fields
-from shortcut_miner.sources.opening.reading import OnBadRow, check_on_bad_row
+from shortcut_miner.sources.opening.reading import check_on_bad_row
 from shortcut_miner.sources.opening.streams import open_stream, start_of
 
 __all__ = ["FORMATS", "RegionReading", "read_regions", "region_format", "region_kind"]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.formats import SCENE_GRAPHS as SCENE_GRAPH_FORMATS
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.images.scene_graph_rows import BOX, SCENE_GRAPHS, VISUAL_GENOME, SceneRows
@@ -13,7 +14,6 @@ from shortcut_miner.sources.opening.json_records import paused_gc
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import (
     RECORD,
-    OnBadRow,
     Problem,
     Reading,
     bad_records,

@@ -3,15 +3,14 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field
-from typing import Literal
 
 import polars as pl
 
 from shortcut_miner.errors import ConfigError, SourceError, problem_list
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.containers import CUT
 from shortcut_miner.sources.opening.files import FileFacts, Source
 
-OnBadRow = Literal["error", "skip"]
 MAX_SHOWN = 60  # characters of a value
 RECORD = "record"  # name of the working column that numbers a file's records from 0
 

@@ -11,9 +11,10 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.files import facts_of_all, open_source
 from shortcut_miner.sources.opening.kinds import Content
-from shortcut_miner.sources.opening.reading import OnBadRow, Reading, check_on_bad_row
+from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
 from shortcut_miner.sources.opening.streams import start_of
 from shortcut_miner.sources.questions.formats import GQA
 from shortcut_miner.sources.questions.gqa_questions import GQA_QUESTIONS

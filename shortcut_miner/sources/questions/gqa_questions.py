@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import msgspec
 import polars as pl
 
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.json_records import (
     Chunk,
@@ -16,14 +17,7 @@ from shortcut_miner.sources.opening.json_records import (
 from shortcut_miner.sources.opening.json_text import Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.list_columns import text_lists
-from shortcut_miner.sources.opening.reading import (
-    RECORD,
-    OnBadRow,
-    Reading,
-    find_problems,
-    finished,
-    is_blank,
-)
+from shortcut_miner.sources.opening.reading import RECORD, Reading, find_problems, finished, is_blank
 
 GQA_QUESTIONS = "GQA questions JSON"
 COLUMNS = (

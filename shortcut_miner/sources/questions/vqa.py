@@ -8,9 +8,10 @@ from dataclasses import replace
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples, problem_list
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.kinds import Content, Format
-from shortcut_miner.sources.opening.reading import OnBadRow, Reading, check_on_bad_row
+from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
 from shortcut_miner.sources.questions.formats import ANNOTATIONS, QUESTIONS
 from shortcut_miner.sources.questions.vqa_questions import check_limit
 from shortcut_miner.sources.recognise import known_format

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.coco import COCO_KEYS
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.json_records import (
@@ -19,7 +20,7 @@ from shortcut_miner.sources.opening.json_records import (
 )
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
-from shortcut_miner.sources.opening.reading import OnBadRow, Problem, Reading, finished
+from shortcut_miner.sources.opening.reading import Problem, Reading, finished
 from shortcut_miner.sources.questions.vqa_questions import id_problems, vqa_records
 
 ANNOTATIONS = "VQA annotations JSON"

@@ -4,12 +4,12 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.json_records import decode_chunks, paused_gc, record_columns
 from shortcut_miner.sources.opening.json_text import Raws, Top, check_no_key_twice, split_array
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import (
-    OnBadRow,
     Problem,
     Reading,
     check_not_empty,
