@@ -341,8 +341,7 @@ class TestErrors:
             (
                 lambda: mine_rules(ROWS, ANSWERS, superset_filter="some"),
                 ConfigError,
-                "superset_filter: got 'some', expected one of 'none', 'immediate', 'all'. "
-                "Choose one of these.",
+                "superset_filter: got 'some', expected one of immediate, all, none. Change --superset-filter.",
             ),
             (
                 lambda: mine_rules(ROWS, ANSWERS, threads=0),
