@@ -15,14 +15,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.errors import BackendError, SourceError, examples
+from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import FileFacts, facts_of_all, file_facts, open_source
-from shortcut_miner.sources.opening.flat_tables import (
-    PARQUET_MAGIC,
-    Column,
-    column_errors,
-    open_table,
-    scan_columns,
-)
+from shortcut_miner.sources.opening.flat_tables import PARQUET_MAGIC, column_errors, open_table, scan_columns
 from shortcut_miner.sources.opening.streams import Stream, open_stream
 
 Vectors = NDArray[np.float64]

@@ -6,8 +6,9 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples, problem_list
+from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
-from shortcut_miner.sources.opening.flat_tables import Column, FlatTable, open_table, read_columns
+from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_columns
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.text import basic_english
 

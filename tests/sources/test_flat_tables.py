@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import SourceError
+from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import (
-    Column,
     FlatTable,
     check_has_rows,
     open_table,

@@ -13,8 +13,9 @@ from shortcut_miner.diagnostics.rad.pools import POOL_SCHEMA, check_pools
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.schemas import Questions
+from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
-from shortcut_miner.sources.opening.flat_tables import Column, open_table, read_columns
+from shortcut_miner.sources.opening.flat_tables import open_table, read_columns
 from shortcut_miner.sources.opening.json_text import parse_json
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.gqa import read_gqa_questions

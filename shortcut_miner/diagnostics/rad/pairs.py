@@ -12,8 +12,9 @@ from shortcut_miner.diagnostics.rad.inputs import read_questions
 from shortcut_miner.diagnostics.rad.outputs import read_folder
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError, examples, problem_list
 from shortcut_miner.sources.answers.predictions import read_predictions
+from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
-from shortcut_miner.sources.opening.flat_tables import Column, open_table, read_columns
+from shortcut_miner.sources.opening.flat_tables import open_table, read_columns
 from shortcut_miner.sources.opening.reading import Reading, settle
 from shortcut_miner.storage import InputRecord
 

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
 from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
+from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import FileFacts, open_source
-from shortcut_miner.sources.opening.flat_tables import Column, FlatTable, open_table, read_blocks
+from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_blocks
 from shortcut_miner.sources.opening.reading import RECORD, settle
 from shortcut_miner.text import answer_forms
 

@@ -12,14 +12,9 @@ from shortcut_miner.diagnostics.swapmix.kernels_numba.draws import Similar
 from shortcut_miner.diagnostics.swapmix.world import positions
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.embeddings import Embeddings, name_vectors
+from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.flat_tables import (
-    PARQUET_MAGIC,
-    Column,
-    check_has_rows,
-    open_table,
-    read_columns,
-)
+from shortcut_miner.sources.opening.flat_tables import PARQUET_MAGIC, check_has_rows, open_table, read_columns
 from shortcut_miner.sources.opening.json_text import parse_json
 from shortcut_miner.sources.opening.reading import Reading, find_problems, settle
 

@@ -10,7 +10,8 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
-from shortcut_miner.sources.opening.flat_tables import Column, FlatTable, check_has_rows, read_columns
+from shortcut_miner.sources.opening.columns import Column
+from shortcut_miner.sources.opening.flat_tables import FlatTable, check_has_rows, read_columns
 from shortcut_miner.sources.opening.json_records import decode_all, id_column
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Raws, fields_of
 from shortcut_miner.sources.opening.kinds import Content

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import msgspec
 import polars as pl
 
-from shortcut_miner.sources.opening.flat_tables import Column, check_has_rows, read_columns
+from shortcut_miner.sources.opening.columns import Column
+from shortcut_miner.sources.opening.flat_tables import check_has_rows, read_columns
 from shortcut_miner.sources.opening.json_records import decode_all, paused_gc, record_columns, repeated_keys
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
 from shortcut_miner.sources.opening.kinds import Content, with_fields

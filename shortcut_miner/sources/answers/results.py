@@ -6,7 +6,7 @@ import polars as pl
 
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.answers.evaluators import AnswerRows, answer_rows
-from shortcut_miner.sources.opening.flat_tables import Column
+from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import find_problems

@@ -9,7 +9,8 @@ import polars as pl
 
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.flat_tables import Column, check_has_rows, read_columns
+from shortcut_miner.sources.opening.columns import Column
+from shortcut_miner.sources.opening.flat_tables import check_has_rows, read_columns
 from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, paused_gc, repeated_keys
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content

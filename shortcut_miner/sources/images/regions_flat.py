@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, box_rows, empty_column
+from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.csv_text import csv_rows, header_names
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import (
     PARQUET_MAGIC,
-    Column,
     column_errors,
     open_columns,
     scan_columns,

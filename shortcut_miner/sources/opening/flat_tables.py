@@ -1,10 +1,11 @@
 r"""Flat tables: CSV, JSON Lines, a JSON list of records, Parquet, Arrow, xlsx -> named columns.
 
-This is the one place that says what an id, a text or a number may look like in a file. A reader opens the
-table, may look at the names of its columns, and then reads those it needs.
+A reader opens the table, may look at the names of its columns, and then reads those it needs;
+:mod:`.columns` says what an id, a text or a number may look like.
 
 Examples
 --------
+>>> from shortcut_miner.sources.opening.columns import Column
 >>> from shortcut_miner.sources.opening.files import open_source
 >>> from tempfile import TemporaryDirectory
 >>> with TemporaryDirectory() as folder:
@@ -20,17 +21,25 @@ import contextlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples, problem_list
+from shortcut_miner.sources.opening.columns import (
+    WORDS,
+    Needs,
+    expressions,
+    fits,
+    json_columns,
+    record_type,
+)
 from shortcut_miner.sources.opening.containers import is_workbook
 from shortcut_miner.sources.opening.csv_text import TextTable, read_csv
 from shortcut_miner.sources.opening.files import Source
-from shortcut_miner.sources.opening.json_records import Chunk, decode_all, decode_chunks
+from shortcut_miner.sources.opening.json_records import CHUNK_RECORDS, decode_all, decode_chunks
 from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
     ParsedJson,
@@ -43,52 +52,9 @@ from shortcut_miner.sources.opening.json_text import (
 from shortcut_miner.sources.opening.reading import RECORD, Problem, check_not_empty, damaged
 from shortcut_miner.sources.opening.workbooks import read_sheet
 
-Kind = Literal["id", "text", "value", "texts", "number", "whole", "any"]
 PARQUET_MAGIC, ARROW_MAGIC = b"PAR1", b"ARROW1"
 _TYPED = ("Parquet", "Arrow")
-LIST_MARK = "|"
 _FLOAT_ID = r"^(-?\d+)\.0+$"
-_WORDS: dict[Kind, str] = {
-    "id": "text or whole numbers",
-    "text": "text",
-    "value": "text or numbers",
-    "texts": "text or lists of text",
-    "number": "numbers",
-    "whole": "whole numbers",
-    "any": "a value",
-}
-_JSON_TYPES: dict[Kind, Any] = {"id": int | str, "text": str, "number": float, "whole": int}
-_TARGETS: dict[Kind, Any] = {
-    **dict.fromkeys(("id", "text", "value"), pl.String()),
-    "texts": pl.List(pl.String),
-    "number": pl.Float64(),
-    "whole": pl.Int64(),
-    "any": None,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column that a reader needs.
-
-    Attributes
-    ----------
-    kind : str
-        What it holds and how it comes out: "id" (text or whole numbers, as text), "text", "value" (text or
-        numbers, as text), "texts" (List[String]: lists, or text with ``|`` between), "number" (Float64),
-        "whole" (Int64; null where a number isn't whole), "any" (as it is in the file; in text files, text).
-    is_optional : bool
-        Whether a file may lack it: then it is null.
-    names : tuple of str
-        Under which files have it, in the order of preference; only its own name if empty.
-    """
-
-    kind: Kind
-    is_optional: bool = False
-    names: tuple[str, ...] = ()
-
-
-Needs = Mapping[str, Column]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,13 +191,13 @@ def read_columns(flat: FlatTable, needs: Needs) -> Rows:
     names = _checked_names(flat, needs)
     if isinstance(flat.content, TextTable):
         text = flat.content
-        table = text.frame.select(_expressions(needs, names, text.frame.schema))
+        table = text.frame.select(expressions(needs, names, text.frame.schema))
         if flat.form == "xlsx":  # whose numbers may all be floats
             ids = [name for name, need in needs.items() if need.kind == "id"]
             table = table.with_columns(pl.col(ids).str.replace(_FLOAT_ID, "$1"))
         return table.insert_column(0, text.records.alias(RECORD)), list(text.uneven)
-    chunk = decode_all(flat.content, _record_type(needs, names))
-    return _json_columns(flat, chunk, needs), chunk.problems
+    chunk = decode_all(flat.content, record_type(needs, names))
+    return json_columns(flat.path, chunk, needs), chunk.problems
 
 
 def check_has_rows(flat: FlatTable, what: str) -> None:
@@ -242,12 +208,16 @@ def check_has_rows(flat: FlatTable, what: str) -> None:
 
 
 def read_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
-    """Give what :func:`read_columns` returns in blocks of at most `rows`: large tables need little memory."""
+    """Give what :func:`read_columns` returns in blocks of about `rows`: large tables need little memory."""
     if flat.form == "Parquet":
         yield from _parquet_blocks(flat, needs, rows)
     elif flat.form.startswith("JSON"):
-        for chunk in decode_chunks(flat.content, _record_type(needs, _checked_names(flat, needs))):
-            yield _json_columns(flat, chunk, needs), chunk.problems
+        chunks = decode_chunks(flat.content, record_type(needs, _checked_names(flat, needs)))
+        while block := [
+            (json_columns(flat.path, chunk, needs), chunk.problems)
+            for chunk in islice(chunks, max(1, rows // CHUNK_RECORDS))
+        ]:
+            yield pl.concat([table for table, _ in block]), [one for _, problems in block for one in problems]
     else:
         yield read_columns(flat, needs)
 
@@ -261,7 +231,7 @@ def scan_columns(flat: FlatTable, needs: Needs) -> pl.LazyFrame:
         A column is missing or of another type.
     """
     names = _checked_names(flat, needs)
-    return _scan(flat.content, flat.form).select(_expressions(needs, names, flat.types))
+    return _scan(flat.content, flat.form).select(expressions(needs, names, flat.types))
 
 
 @contextlib.contextmanager
@@ -288,7 +258,7 @@ def _parquet_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
     first = 0
     try:
         for batch in pyarrow.parquet.ParquetFile(content).iter_batches(rows, columns=given):
-            block = pl.DataFrame(pl.from_arrow(batch)).select(_expressions(needs, names, flat.types))
+            block = pl.DataFrame(pl.from_arrow(batch)).select(expressions(needs, names, flat.types))
             yield block.with_row_index(RECORD, offset=first), []
             first += len(block)
     except (pyarrow.ArrowException, OSError) as error:
@@ -300,10 +270,10 @@ def _checked_names(flat: FlatTable, needs: Needs) -> dict[str, str | None]:
     names = flat.names(needs)
     problems = [
         f"column {found or name}: got {flat.types[found] if found else 'no such column'}, "
-        f"expected {_WORDS[needs[name].kind]}"
+        f"expected {WORDS[needs[name].kind]}"
         for name, found in names.items()
         if (found is None and not needs[name].is_optional)
-        or (found is not None and found in flat.types and not _fits(flat.types[found], needs[name].kind))
+        or (found is not None and found in flat.types and not fits(flat.types[found], needs[name].kind))
     ]
     if problems:
         title = (
@@ -312,98 +282,6 @@ def _checked_names(flat: FlatTable, needs: Needs) -> dict[str, str | None]:
         )
         raise SourceError(problem_list(title, problems))
     return names
-
-
-def _fits(dtype: pl.DataType, kind: Kind) -> bool:
-    if dtype == pl.Null or kind == "any":
-        return True
-    if kind in ("number", "whole"):
-        return dtype.is_numeric()
-    if kind == "value":
-        return not dtype.is_nested()
-    is_text = dtype in (pl.String, pl.Categorical, pl.Enum)
-    return (
-        is_text or (kind == "id" and dtype.is_integer()) or (kind == "texts" and isinstance(dtype, pl.List))
-    )
-
-
-# ---- values of typed columns, and of text ----
-
-
-def _expressions(
-    needs: Needs, names: Mapping[str, str | None], types: Mapping[str, pl.DataType]
-) -> list[pl.Expr]:
-    return [_converted(name, needs[ours].kind, types).alias(ours) for ours, name in names.items()]
-
-
-def _converted(name: str | None, kind: Kind, types: Mapping[str, pl.DataType]) -> pl.Expr:
-    """Return a column's values as its kind has them; `types` are those of the file."""
-    if name is None:
-        return pl.lit(None, _TARGETS[kind])
-    column, dtype = pl.col(name), types[name]
-    if kind == "any":
-        return column
-    if kind == "texts" and not isinstance(dtype, pl.List):
-        text = column.cast(pl.String)
-        return pl.when(text != "").then(text.str.split(LIST_MARK).list.eval(pl.element().str.strip_chars()))
-    if kind == "whole" and dtype.is_float():
-        return pl.when(column == column.round()).then(column).cast(pl.Int64, strict=False)
-    return column.cast(_TARGETS[kind], strict=kind not in ("number", "whole"))
-
-
-# ---- values of JSON records ----
-
-
-def _record_type(needs: Needs, names: Mapping[str, str | None]) -> Any:
-    required: list[Any] = []
-    optional: list[Any] = []
-    for name, need in needs.items():
-        wanted = _JSON_TYPES.get(need.kind, Any)
-        if wanted is Any or need.is_optional:
-            optional.append((name, wanted if wanted is Any else wanted | None, None))
-        else:
-            required.append((name, wanted))
-    rename = {name: found or (needs[name].names or (name,))[0] for name, found in names.items()}
-    return msgspec.defstruct("Record", required + optional, rename=rename, gc=False)
-
-
-def _json_columns(flat: FlatTable, chunk: Chunk[Any], needs: Needs) -> pl.DataFrame:
-    columns = {RECORD: pl.Series(chunk.positions, dtype=pl.UInt32)}
-    for name, need in needs.items():
-        values = [getattr(record, name) for record in chunk.records]
-        columns[name] = _json_column(flat, values, need.kind).alias(name)
-    return pl.DataFrame(columns)
-
-
-def _json_column(flat: FlatTable, values: list[Any], kind: Kind) -> pl.Series:
-    if kind == "id":
-        return pl.Series([one if one is None else str(one) for one in values], dtype=pl.String)
-    if kind == "value":
-        return pl.Series([_shown(one) for one in values], dtype=pl.String)
-    if kind == "texts":
-        return pl.Series([_listed(one) for one in values], dtype=_TARGETS[kind])
-    if kind != "any":
-        return pl.Series(values, dtype=_TARGETS[kind], strict=False)
-    try:
-        return pl.Series(values, strict=True)
-    except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
-        raise SourceError(
-            f"{flat.path}: got values of several types in one column ({str(error).splitlines()[0]}), "
-            "expected text, whole numbers, or lists of text. Correct them."
-        ) from error
-
-
-def _shown(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else str(value)
-
-
-def _listed(value: Any) -> list[str] | None:
-    """Return a list of texts; of an annotator's record (an object) its answer."""
-    if isinstance(value, list):
-        return [str(one.get("answer", one)) if isinstance(one, dict) else str(one) for one in value]
-    if value is None or value == "":
-        return None
-    return [one.strip() for one in str(value).split(LIST_MARK)]
 
 
 def _fields_seen(raws: Raws) -> list[str]:

@@ -8,8 +8,9 @@ import polars as pl
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.flat_tables import Column, FlatTable, open_table, read_columns
+from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_columns
 from shortcut_miner.sources.opening.json_text import first_bytes, split_lines
 from shortcut_miner.sources.opening.reading import (
     RECORD,

@@ -8,15 +8,10 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.csv_text import header_names
 from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.flat_tables import (
-    PARQUET_MAGIC,
-    Column,
-    check_has_rows,
-    open_table,
-    read_columns,
-)
+from shortcut_miner.sources.opening.flat_tables import PARQUET_MAGIC, check_has_rows, open_table, read_columns
 from shortcut_miner.sources.opening.json_text import (
     DECODE_ERRORS,
     fields_of,
