@@ -341,7 +341,8 @@ class TestErrors:
             (
                 lambda: mine_rules(ROWS, ANSWERS, superset_filter="some"),
                 ConfigError,
-                "superset_filter: got 'some', expected one of immediate, all, none. Change --superset-filter.",
+                "superset_filter: got 'some', expected one of immediate, all, none. "
+                "Change --superset-filter.",
             ),
             (
                 lambda: mine_rules(ROWS, ANSWERS, threads=0),
