@@ -111,7 +111,7 @@ def read_questions(
     if annotations is not None:
         table, *readings = read_vqa(questions, annotations, on_bad_row=on_bad_row, limit=limit)
         return table, dict(zip(("questions", "annotations"), readings, strict=True))
-    source = open_source(questions)
+    source = open_source(questions, keep_workbooks=True)
     if not is_table(source):
         if not is_gqa_questions(parse_json(source).top):
             raise ConfigError(

@@ -90,12 +90,13 @@ def test_every_question_is_in_one_table(built: Path) -> None:
     assert sorted(pl.concat(ids)) == sorted(read_folder(built).questions["question_id"])
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "arrow", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "xlsx", "jsonl", "arrow", "parquet"])
 def test_tables_of_any_kind_give_the_same_rows(kind: str, built: Path, tmp_path: Path) -> None:
     table = mixed().drop("answer_record_key", "question_type")
     path = tmp_path / f"mine.{kind}"
-    if kind == "csv":
-        table.with_columns(pl.col("answers").list.join("|")).write_csv(path)
+    flat = table.with_columns(pl.col("answers").list.join("|"))
+    if kind in ("csv", "xlsx"):
+        {"csv": flat.write_csv, "xlsx": flat.write_excel}[kind](path)  # type: ignore[operator]
     else:
         {"jsonl": table.write_ndjson, "arrow": table.write_ipc, "parquet": table.write_parquet}[kind](path)  # type: ignore[operator]
     build(RadFiles(questions=path), RadConfig(), tmp_path / "out")
