@@ -6,7 +6,7 @@ outside the standard library: configs are read before anything heavy is.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -57,8 +57,12 @@ def fill_in(config: "DataclassInstance", presets: Mapping[str, Mapping[str, Any]
     for field in dataclasses.fields(config):
         choices, may_be_none = _choices(field.type)
         value = getattr(config, field.name)
-        if choices and value not in choices and not (value is None and may_be_none):
+        if value is None and may_be_none:
+            continue
+        if choices and value not in choices:
             reject(field.name, value, f"one of {', '.join(choices)}")
+        if bool in _types(field.type) and not isinstance(value, bool):
+            reject(field.name, value, "True or False")
     if presets is not None:
         for name, value in presets[getattr(config, "preset")].items():  # noqa: B009  # not every config has one
             if getattr(config, name) is None:
@@ -67,9 +71,21 @@ def fill_in(config: "DataclassInstance", presets: Mapping[str, Mapping[str, Any]
 
 def _choices(annotation: Any) -> tuple[tuple[str, ...], bool]:
     """Return the values of a Literal (none for other types), and whether None is allowed too."""
-    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    parts = _types(annotation)
     named = tuple(one for part in parts if get_origin(part) is Literal for one in get_args(part))
     return named, type(None) in parts
+
+
+def _types(annotation: Any) -> tuple[Any, ...]:
+    """Return the types of a union, or the one type that it is."""
+    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+
+
+def check_counts(**counts: int | None) -> None:
+    """Raise ConfigError unless each argument is a whole number of 1 or more, or None."""
+    for name, value in counts.items():
+        if value is not None and not (isinstance(value, Integral) and value >= 1):
+            reject(name, value, "a whole number of 1 or more")
 
 
 def check_whole(config: object, name: str, low: int, high: int | None = None) -> None:
@@ -102,13 +118,19 @@ def as_paths(files: "DataclassInstance") -> None:
     for field in dataclasses.fields(files):
         value = getattr(files, field.name)
         if value is not None:
-            object.__setattr__(files, field.name, _as_path(field.name, value))
+            object.__setattr__(files, field.name, as_path(field.name, value))
 
 
-def _as_path(name: str, value: object) -> Path:
+def as_path(name: str, value: object) -> Path:
+    """Return a path that was given as text or Path; anything else is a ConfigError."""
     if isinstance(value, str | PathLike):
         return Path(value)
     raise ConfigError(f"{name}: got {value!r}, expected a path. Give {option_name(name)}.")
+
+
+def as_path_if_given(name: str, value: object) -> Path | None:
+    """Return :func:`as_path`, or None for None."""
+    return None if value is None else as_path(name, value)
 
 
 def fields_from(kind: type[_Config], given: Mapping[str, Any]) -> _Config:
@@ -121,6 +143,8 @@ def fields_from(kind: type[_Config], given: Mapping[str, Any]) -> _Config:
 def options_from(kind: type[_Config], config: _Config | None, given: Mapping[str, Any]) -> _Config:
     """Return the config that a function was given: as an object, or as keyword arguments, but not both.
 
+    An argument that equals its default is taken as left out.
+
     >>> @dataclasses.dataclass(frozen=True, kw_only=True)
     ... class Seeded:
     ...     seed: int = 0
@@ -131,6 +155,10 @@ def options_from(kind: type[_Config], config: _Config | None, given: Mapping[str
     """
     if config is None:
         return fields_from(kind, given)
+    if not isinstance(config, kind):
+        raise ConfigError(
+            f"config: got {type(config).__name__}, expected {kind.__name__}. Give its options by name."
+        )
     defaults = {field.name: field.default for field in dataclasses.fields(kind)}
     beside = [name for name, value in defaults.items() if name in given and given[name] != value]
     if beside:
@@ -152,6 +180,22 @@ def named_paths(name: str, files: Mapping[str, PathText]) -> dict[str, Path]:
     >>> named_paths("predictions", {"m": "m.json"})
     {'m': PosixPath('m.json')}
     """
+    return {model: as_path(name, file) for model, file in _named(name, files).items()}
+
+
+def named_path_lists(name: str, files: Mapping[str, PathText | Sequence[PathText]]) -> dict[str, list[Path]]:
+    """Return {model: files} with Paths, of one file or several a model; see :func:`named_paths`.
+
+    >>> named_path_lists("original", {"m": "m.json", "n": ["1.json", "2.json"]})["n"]
+    [PosixPath('1.json'), PosixPath('2.json')]
+    """
+    return {
+        model: [as_path(name, one) for one in (given if isinstance(given, list | tuple) else [given])]
+        for model, given in _named(name, files).items()
+    }
+
+
+def _named(name: str, files: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(files, Mapping):
         raise ConfigError(f"{name}: got {files!r}, expected {{model: file}}. Name the model of each file.")
-    return {str(model): _as_path(name, file) for model, file in files.items()}
+    return {str(model): file for model, file in files.items()}

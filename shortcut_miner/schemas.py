@@ -115,6 +115,32 @@ class SceneObjects(dy.Schema):
     attributes = dy.List(dy.String(nullable=False), nullable=False)
 
 
+class SplitQuestions(Questions):
+    """Evaluated questions with the items of each; objects are null where nothing is known of the image."""
+
+    words = dy.List(dy.String(nullable=False), nullable=True)
+    objects = dy.List(dy.String(nullable=False), nullable=True)
+
+
+class RegionLists(dy.Schema):
+    """A question's relevant and irrelevant regions, by index; `exclusion` says why it is not evaluable."""
+
+    question_id = dy.String(primary_key=True)
+    image_id = dy.String(nullable=False)
+    relevant = dy.List(dy.UInt32(nullable=False), nullable=True)
+    irrelevant = dy.List(dy.UInt32(nullable=False), nullable=True)
+    region_count = dy.UInt32(nullable=True)
+    is_evaluable = dy.Bool(nullable=False)
+    exclusion = dy.String(nullable=True)
+
+
+class PlannedQuestions(Questions):
+    """Questions of a plan with the rows that each has in it; `exclusion` says why one has none."""
+
+    exclusion = dy.String(nullable=True)
+    row_count = dy.UInt32(nullable=True)
+
+
 class Rules(dy.Schema):
     """Class-association rules: antecedent (words + objects) -> answer, with their four counts."""
 

@@ -160,7 +160,10 @@ def parquet_stream(
 def read_provenance(path: Path) -> dict[str, Any]:
     """Return the provenance that :func:`write_parquet` stored in a Parquet file; {} if it has none."""
     stored = pl.read_parquet_metadata(path).get(METADATA_KEY)
-    return json.loads(stored) if stored else {}
+    found = json.loads(stored) if stored else {}
+    if not isinstance(found, dict):
+        raise ValueError(f"{METADATA_KEY!r} in its metadata that is no JSON object")
+    return found
 
 
 def write_json(value: object, path: Path) -> None:

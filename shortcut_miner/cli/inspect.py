@@ -189,6 +189,7 @@ def _written_by(provenance: Mapping[str, Any]) -> str:
 
 
 def _written_folder(path: Path) -> Finding:
+    from shortcut_miner.datasets.folders import is_same_build
     from shortcut_miner.storage import MANIFEST, read_json_file
 
     if not (path / MANIFEST).is_file():
@@ -198,7 +199,7 @@ def _written_folder(path: Path) -> Finding:
         )
     manifest = read_json_file(path / MANIFEST)
     tables = {file.name: _provenance(file) for file in sorted(path.glob("*.parquet"))}
-    strange = [name for name, found in tables.items() if not _is_of(found, manifest)]
+    strange = [name for name, found in tables.items() if not is_same_build(found, manifest)]
     problems = (
         (f"{examples(strange)}: not of the run that {MANIFEST} describes. Run the command again.",)
         if strange
@@ -216,10 +217,6 @@ def _written_folder(path: Path) -> Finding:
         facts={"provenance": manifest},
         problems=problems,
     )
-
-
-def _is_of(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
-    return all(provenance.get(key) == manifest.get(key) for key in ("version", "command", "config", "counts"))
 
 
 def _in_words(finding: Finding) -> dict[str, str]:

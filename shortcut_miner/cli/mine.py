@@ -1,19 +1,15 @@
 """``mine``."""
 
 import dataclasses
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from shortcut_miner.cli.console import note, print_json, progress, warn
-from shortcut_miner.cli.kernels import note_compiling
+from shortcut_miner.cli.console import note, print_json
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
-    DONE,
-    INCOMPLETE,
     INPUTS,
     METHOD,
     OUTPUT,
@@ -22,16 +18,16 @@ from shortcut_miner.cli.options import (
     Out,
     Shown,
     Threads,
-    check_out,
 )
+from shortcut_miner.cli.room import run_build
 from shortcut_miner.cli.rules import how_many, print_rules
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import OnBadRow, SupersetFilter
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from shortcut_miner.sources.opening.reading import Reading
+    from shortcut_miner.datasets.reports import BuildReport
+    from shortcut_miner.sources.item_tables import Columns
+    from shortcut_miner.timing import OnStage
 
 Column = Annotated[str | None, Parameter(group=INPUTS)]
 Choose = Parameter(group=METHOD)
@@ -107,17 +103,6 @@ def mine(
     """
     if words is None and objects is None:
         raise ConfigError("--words, --objects: got neither, expected a column of items. Name one or both.")
-    if out is not None:
-        check_out(out)
-    from shortcut_miner.datasets.folders import Run, publish
-    from shortcut_miner.mining.backends import resolve_backend
-    from shortcut_miner.mining.frames.tables import mine_rules
-    from shortcut_miner.mining.threads import thread_count
-    from shortcut_miner.sources.item_tables import Columns, read_table
-    from shortcut_miner.timing import timed
-
-    started = time.perf_counter()
-    note_compiling(shown, "mine")
     options: dict[str, Any] = {
         "min_count": min_count,
         "max_antecedent": max_antecedent,
@@ -126,43 +111,73 @@ def mine(
         "empty_rule": empty_rule,
         "max_rules": max_rules,
     }
-    columns = Columns(words=words, objects=objects, answer=answer, separator=separator)
-    backend = resolve_backend()
-    with progress(shown) as on_stage:
-        run = Run(MineFiles(table), backend.name, threads or thread_count(), on_stage=on_stage)
-        with timed(run.costs, f"read {table}", on_stage):
-            read = read_table(table, columns, skip_bad_rows=on_bad_row == "skip", limit=rows)
-        with timed(run.costs, "mine", on_stage):
-            found = mine_rules(read.table, "answer", threads=threads, backend=backend, **options)
-        if out is not None and not dry_run:
-            config = dataclasses.asdict(columns) | options | {"limit": rows}
-            publish(out, run, lambda folder: _write(folder, found, read, config), notes=read.notes)
-    for reason, count in read.dropped.items():
-        warn(f"{count:,} {reason} were skipped")
-    if shown.format == "json":
-        print_json({"rows": len(read.table), "total": len(found), "rules": found.head(show).to_dicts()})
-    else:
+
+    def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
+        from shortcut_miner.sources.item_tables import Columns
+
+        columns = Columns(words=words, objects=objects, answer=answer, separator=separator)
+        return _mine(
+            table, columns, options, target,
+            skip_bad_rows=on_bad_row == "skip", limit=rows, threads=threads, on_stage=on_stage,
+        )  # fmt: skip
+
+    def show_rules(report: "BuildReport", shown: Shown, wall_seconds: float) -> None:
+        found, read = report.tables["rules"], report.counts["rows"]
+        if shown.format == "json":
+            print_json({"rows": read, "total": len(found), "rules": found.head(show).to_dicts()})
+            return
         print_rules(found.head(show))
-        note(shown, f"{how_many(len(found), show, '--show')}, from {len(read.table):,} rows")
-        note(
-            shown,
-            f"took {time.perf_counter() - started:.1f} s"
-            + ("" if out is None or dry_run else f"; written: {out}"),
-        )
-    return INCOMPLETE if read.dropped else DONE
+        note(shown, f"{how_many(len(found), show, '--show')}, from {read:,} rows")
+        written = "" if report.out is None else f"; written: {report.out}"
+        note(shown, f"took {wall_seconds:.1f} s{written}")
+
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=("mine",), show=show_rules)
 
 
-def _write(folder: Path, found: "pl.DataFrame", read: "Reading", config: dict[str, Any]) -> None:
-    from shortcut_miner.datasets.folders import write_manifest, write_tables
-    from shortcut_miner.datasets.inputs import input_record
+def _mine(
+    table: Path,
+    columns: "Columns",
+    options: dict[str, Any],
+    out: Path | None,
+    *,
+    skip_bad_rows: bool,
+    limit: int | None,
+    threads: int | None,
+    on_stage: "OnStage | None",
+) -> "BuildReport":
+    from shortcut_miner.datasets.folders import Run, publish, write_manifest, write_tables
+    from shortcut_miner.datasets.inputs import InputFacts
+    from shortcut_miner.datasets.reports import BuildReport
+    from shortcut_miner.mining.backends import resolve_backend
+    from shortcut_miner.mining.frames.tables import mine_rules
+    from shortcut_miner.mining.threads import thread_count
+    from shortcut_miner.sources.item_tables import read_table
     from shortcut_miner.storage import Provenance
+    from shortcut_miner.timing import timed
 
+    backend = resolve_backend()
+    run = Run(MineFiles(table), backend.name, threads or thread_count(), on_stage=on_stage)
+    with timed(run.costs, f"read {table}", on_stage):
+        read = read_table(table, columns, skip_bad_rows=skip_bad_rows, limit=limit)
+    with timed(run.costs, "mine", on_stage):
+        found = mine_rules(read.table, "answer", threads=threads, backend=backend, **options)
+    skipped = [f"{count:,} {reason} were skipped" for reason, count in read.dropped.items()]
+    facts = InputFacts.of({"table": read}, skipped)
     provenance = Provenance(
         command="mine",
-        config=config,
-        inputs=(input_record("table", read),),
+        config=dataclasses.asdict(columns) | options | {"limit": limit},
+        inputs=facts.records,
         counts={"rows": len(read.table), "rules": len(found)},
-        dropped=read.dropped,
+        dropped=facts.dropped,
     )
-    write_tables(folder, provenance, {"rules": found})
-    write_manifest(folder, provenance)
+
+    def write(folder: Path) -> None:
+        write_tables(folder, provenance, {"rules": found})
+        write_manifest(folder, provenance)
+
+    if out is not None:
+        publish(out, run, write, notes=facts.notes, warnings=facts.warnings)
+    words = {"rules": f"{len(found):,} from {len(read.table):,} rows"}
+    return BuildReport.of(
+        run, facts, provenance, out=out, figures={}, words=words, tables={"rules": lambda: found}
+    )

@@ -14,17 +14,18 @@ if TYPE_CHECKING:
     from shortcut_miner.datasets.reports import BuildReport, ScoreReport
     from shortcut_miner.timing import OnStage
 
-_Report = TypeVar("_Report", bound="ScoreReport")
-Work = Callable[[Path | None, "OnStage | None"], Any]
+_Built = TypeVar("_Built", bound="BuildReport")
+_Scored = TypeVar("_Scored", bound="ScoreReport")
 
 
 def run_build(
-    work: "Callable[[Path | None, OnStage | None], BuildReport]",
+    work: "Callable[[Path | None, OnStage | None], _Built]",
     *,
     out: Path | None,
     dry_run: bool,
     shown: Shown,
     kernels: Sequence[str] | None = None,
+    show: Callable[[_Built, Shown, float], None] | None = None,
 ) -> int:
     """Run a build and print what it did.
 
@@ -36,8 +37,11 @@ def run_build(
         The command's options.
     kernels : sequence of str, optional
         Kernel files that the work needs; all of them for an empty sequence, none by default.
+    show : callable, optional
+        Prints the report, given how and the seconds it took; a command that prints its result itself needs
+        no folder. By default the report's words are printed.
     """
-    if out is None and not dry_run:
+    if out is None and not dry_run and show is None:
         raise ConfigError("--out: got none, expected a folder. Give --out, or --dry-run to write nothing.")
     if out is not None:
         check_out(out)
@@ -46,16 +50,15 @@ def run_build(
         note_compiling(shown, *kernels)
     with progress(shown) as on_stage:
         report = work(None if dry_run else out, on_stage)
-    show_build(report, shown, time.perf_counter() - started)
-    return DONE if report.is_complete else INCOMPLETE
-
-
-def show_build(report: "BuildReport", shown: Shown, wall_seconds: float) -> None:
-    """Print what a build did."""
     for text in report.notes:
         note(shown, f"note: {text}")
     for text in report.warnings:
         warn(text)
+    (show or _show_words)(report, shown, time.perf_counter() - started)
+    return DONE if report.is_complete else INCOMPLETE
+
+
+def _show_words(report: "BuildReport", shown: Shown, wall_seconds: float) -> None:
     if shown.format == "json":
         print_json(report.as_dict(wall_seconds))
     else:
@@ -63,14 +66,14 @@ def show_build(report: "BuildReport", shown: Shown, wall_seconds: float) -> None
 
 
 def run_score(
-    work: "Callable[[Path | None, OnStage | None], _Report]",
+    work: "Callable[[Path | None, OnStage | None], _Scored]",
     *,
     folder: Path | None,
     out: Path | None,
     dry_run: bool,
     shown: Shown,
-    document: Callable[[_Report], dict[str, Any]],
-    show: Callable[[_Report], None],
+    document: Callable[[_Scored], dict[str, Any]],
+    show: Callable[[_Scored], None],
     kernels: Sequence[str] | None = None,
 ) -> int:
     """Run a score and print what it found.

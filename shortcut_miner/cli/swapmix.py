@@ -115,7 +115,7 @@ def score_document(report: "ScoreReport", most: int) -> dict[str, Any]:
     """Return scores as one JSON object: metric -> group -> subgroup -> model -> value, n, low, high."""
     from shortcut_miner.scoring.tables import as_dict
 
-    flips = report.classes.group_by("model", "kind", maintain_order=True).head(most)
+    flips = report.class_flips.group_by("model", "kind", maintain_order=True).head(most)
     return {"scores": as_dict(report.scores), "class_flips": flips.to_dicts()}
 
 
@@ -123,7 +123,7 @@ def print_scores(report: "ScoreReport", most: int) -> None:
     """Print a row a metric and a column a model, and the classes whose swaps flip answers most often."""
     print_title("Percent [95% interval]; reliances are of questions answered right without a swap")
     print_metrics(report.scores)
-    for (model, kind), table in report.classes.group_by("model", "kind", maintain_order=True):
+    for (model, kind), table in report.class_flips.group_by("model", "kind", maintain_order=True):
         print_title(f"{model}: objects whose {kind} swaps flip right answers, the most often first")
         print_frame(table.drop("model", "kind").head(most))
 

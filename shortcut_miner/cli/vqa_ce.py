@@ -1,8 +1,7 @@
 """``vqa-ce build``, ``vqa-ce score`` and ``vqa-ce sweep``."""
 
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -14,12 +13,9 @@ from shortcut_miner.cli.console import (
     print_models,
     print_table,
     print_title,
-    progress,
 )
-from shortcut_miner.cli.kernels import note_compiling
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
-    DONE,
     INPUTS,
     METHOD,
     BuildOut,
@@ -31,27 +27,25 @@ from shortcut_miner.cli.options import (
     Out,
     Shown,
     Threads,
-    check_out,
     named_files,
     numbers_list,
 )
 from shortcut_miner.cli.room import run_build, run_score
-from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
-from shortcut_miner.errors import ConfigError
+from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, SweepScorer, VqaCeConfig, VqaCeFiles
 
 if TYPE_CHECKING:
     import polars as pl
 
     from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
     from shortcut_miner.diagnostics.vqa_ce.score import ScoreReport
+    from shortcut_miner.diagnostics.vqa_ce.sweep import SweepReport
     from shortcut_miner.timing import OnStage
 
 Files = Annotated[VqaCeFiles, Parameter(name="*", group=INPUTS)]
 Method = Annotated[VqaCeConfig, Parameter(name="*", group=METHOD)]
 Counts = Annotated[list[int], Parameter(group=METHOD, converter=numbers_list, negative=())]
 Confidences = Annotated[list[float], Parameter(group=METHOD, converter=numbers_list, negative=())]
-Scorer = Annotated[Literal["vqa-official", "vqa-normalized", "exact"], Parameter(group=METHOD)]
-
+Scorer = Annotated[SweepScorer, Parameter(group=METHOD)]
 ScoreMethod = Annotated[ScoreConfig, Parameter(name="*", group=METHOD)]
 
 _DEFAULT_METHOD, _DEFAULT_SCORE = VqaCeConfig(), ScoreConfig()
@@ -147,7 +141,7 @@ def score_document(report: "ScoreReport", most: int) -> dict[str, Any]:
     document: dict[str, Any] = {"scores": as_dict(report.scores)}
     if report.differences is not None:
         document["differences"] = as_dict(report.differences)
-    exploited = report.exploited.group_by("model", maintain_order=True).head(most)
+    exploited = report.exploited_shortcuts.group_by("model", maintain_order=True).head(most)
     return document | {"exploited_shortcuts": exploited.to_dicts()}
 
 
@@ -158,7 +152,7 @@ def print_scores(report: "ScoreReport", most: int) -> None:
     if report.differences is not None:
         print_title("Difference in accuracy, question by question [95% interval]")
         print_accuracy(report.differences)
-    for (model,), table in report.exploited.group_by("model", maintain_order=True):
+    for (model,), table in report.exploited_shortcuts.group_by("model", maintain_order=True):
         print_title(f"Shortcuts of {model}: {len(table):,} rules fire often enough, the surest first")
         rows = table.select(*_EXPLOITED).head(most).rows()
         print_table(tuple(_EXPLOITED.values()), rows, right=_NUMBERS)
@@ -199,22 +193,18 @@ def sweep(
     scorer : str
         How the rule classifier's answers are scored.
     out : Path, optional
-        Folder to write sweep.parquet and manifest.json.
+        Folder to write sweep.parquet, manifest.json and run.json.
     dry_run : bool
         Write nothing, even with --out.
     """
-    _check_thresholds_alone(method)
-    if out is not None:
-        check_out(out)
-    from shortcut_miner.diagnostics.vqa_ce.sweep import sweep as sweep_thresholds
 
-    note_compiling(shown)
-    started = time.perf_counter()
-    with progress(shown) as on_stage:
-        report = sweep_thresholds(
+    def work(target: Path | None, on_stage: "OnStage | None") -> "SweepReport":
+        from shortcut_miner.diagnostics.vqa_ce.sweep import sweep as sweep_thresholds
+
+        return sweep_thresholds(
             files,
             method,
-            None if dry_run else out,
+            target,
             min_counts=min_counts,
             min_confidences=min_confidences,
             scorer=scorer,
@@ -222,21 +212,16 @@ def sweep(
             threads=threads,
             on_stage=on_stage,
         )
+
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=(), show=_show_sweep)
+
+
+def _show_sweep(report: "SweepReport", shown: Shown, wall_seconds: float) -> None:
     if shown.format == "json":
         print_json({"sweep": report.sweep.to_dicts()})
     else:
         print_frame(report.sweep)
-    note(shown, f"took {time.perf_counter() - started:.1f} s")
-    return DONE
-
-
-def _check_thresholds_alone(method: VqaCeConfig) -> None:
-    for name, replaced_by in (("min_count", "min_counts"), ("min_confidence", "min_confidences")):
-        if getattr(method, name) != getattr(_DEFAULT_METHOD, name):
-            given, wanted = (f"--{one.replace('_', '-')}" for one in (name, replaced_by))
-            raise ConfigError(f"{given}: got one threshold, expected several. Give {wanted} in a sweep.")
-    if method.min_support is not None:
-        raise ConfigError("--min-support: got a share, expected counts. Give --min-counts in a sweep.")
+    note(shown, f"took {wall_seconds:.1f} s")
 
 
 _BUILD_INPUTS = r"""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import dataframely as dy
     from _typeshed import DataclassInstance
 
-_SAME_BUILD = ("version", "config", "counts")
+_SAME_BUILD = ("version", "command", "config", "counts")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,11 +36,11 @@ class Run:
     Attributes
     ----------
     files : dataclass
-        The inputs by role; None where there is none.
+        The inputs: a field a role, None if there is no such file.
     backend : str
-        What computed: a mining backend's name, or the array library.
+        What computed: a mining backend's name, or the library.
     threads : int
-        How many it was given.
+        How many it was given; those of Polars' pool where a room doesn't choose.
     costs : list of StageCost
         By stage, as far as the run has come.
     on_stage : callable or None
@@ -48,8 +48,8 @@ class Run:
     """
 
     files: "DataclassInstance"
-    backend: str = "numpy"
-    threads: int = 1
+    backend: str = "polars"
+    threads: int = dataclasses.field(default_factory=pl.thread_pool_size)
     costs: list[StageCost] = dataclasses.field(default_factory=list)
     on_stage: OnStage | None = None
 
@@ -179,8 +179,8 @@ class BuiltFolder:
         return table if schema is None else validated(table, schema, str(path))
 
 
-def open_folder(path: Path, command: str) -> BuiltFolder:
-    """Return a folder that `command` wrote.
+def open_folder(path: Path, command: str, *, figures: Iterable[str] = ()) -> BuiltFolder:
+    """Return a folder that `command` wrote, whose manifest has these figures.
 
     Raises
     ------
@@ -203,6 +203,13 @@ def open_folder(path: Path, command: str) -> BuiltFolder:
             f"{path / MANIFEST}: got no config or no counts, expected what {command} wrote. "
             "Run the build again."
         )
+    there = manifest.get("figures")
+    missing = [name for name in figures if not isinstance(there, dict) or name not in there]
+    if missing:
+        raise SourceError(
+            f"{path / MANIFEST}: got no {' and no '.join(missing)} among its figures, expected what "
+            f"{command} wrote. Run the build again."
+        )
     return BuiltFolder(path, command, manifest)
 
 
@@ -210,11 +217,22 @@ def check_build(path: Path, command: str, manifest: Mapping[str, Any]) -> None:
     """Raise SourceError unless a table is readable and of the build that `manifest` describes."""
     with _told(path, command):
         provenance = read_provenance(path)
-    if any(provenance.get(key) != manifest.get(key) for key in _SAME_BUILD):
+    if not is_same_build(provenance, manifest):
         raise SourceError(
             f"{path}: got a table of another build than {MANIFEST} describes, expected files of one build. "
             "The last build was interrupted while it replaced an older one: run it again."
         )
+
+
+def is_same_build(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
+    """Return whether a table is of the build that a manifest describes: by what did it, how, and of what."""
+    return _told_apart_by(provenance) == _told_apart_by(manifest)
+
+
+def _told_apart_by(build: Mapping[str, Any]) -> list[Any]:
+    inputs = build.get("inputs")
+    contents = [one.get("content_sha256") for one in inputs] if isinstance(inputs, list) else inputs
+    return [build.get(name) for name in _SAME_BUILD] + [contents]
 
 
 @contextlib.contextmanager

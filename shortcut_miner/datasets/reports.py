@@ -18,6 +18,18 @@ from shortcut_miner.timing import StageCost, cost_text
 Table = Callable[[], pl.DataFrame]
 
 
+def shown_whole() -> pl.Config:
+    """Return the context in which a small table shows all of its columns and rows."""
+    return pl.Config(
+        tbl_cols=-1,
+        tbl_rows=-1,
+        tbl_hide_column_data_types=True,
+        tbl_hide_dataframe_shape=True,
+        tbl_width_chars=200,
+        float_precision=2,
+    )
+
+
 class Tables(Mapping[str, pl.DataFrame]):
     """Tables by name, each read or made when it is first asked for.
 
@@ -53,7 +65,7 @@ def tables_of(out: Path | None, provenance: Provenance, made: Mapping[str, Table
     if out is None:
         return Tables(made)
     manifest = json.loads(json.dumps(provenance.for_table()))  # as it reads when it comes from a file
-    folder = BuiltFolder(out, provenance.command, manifest)
+    folder = BuiltFolder(out.resolve(), provenance.command, manifest)
     return Tables({name: _reader(folder, name) for name in made})
 
 
@@ -141,8 +153,8 @@ class BuildReport:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:
-        """List the attributes, and the tables that are there."""
-        return sorted({*super().__dir__(), *self.tables})
+        """List the public attributes, and the tables that are there."""
+        return sorted({*(name for name in super().__dir__() if not name.startswith("_")), *self.tables})
 
     def in_words(self, wall_seconds: float | None = None) -> dict[str, str]:
         """Return what the console prints: `words`, where it lies, and how long it took."""
@@ -216,15 +228,15 @@ class ScoreReport:
         return {name: value for name, value in fields.items() if isinstance(value, pl.DataFrame)}
 
     def paper_table(self) -> pl.DataFrame:
-        """Return the overall numbers: a row a model, a column a metric."""
-        overall = self.scores.filter(pl.col("group") == "overall")
+        """Return the first group's numbers, overall as a rule: a row a model, a column a metric."""
+        overall = self.scores.filter(pl.col("group") == pl.col("group").first())
         return overall.pivot("metric", index="model", values="value", maintain_order=True)
 
     def __repr__(self) -> str:
         """Return the command and the overall numbers."""
-        with pl.Config(tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True, float_precision=2):
+        with shown_whole():
             return f"{self.command}\n{self.paper_table()}"
 
     def _repr_html_(self) -> str:
-        with pl.Config(tbl_hide_column_data_types=True, tbl_hide_dataframe_shape=True, float_precision=2):
+        with shown_whole():
             return f"<p>{html.escape(self.command)}</p>{self.paper_table()._repr_html_()}"

@@ -1,1 +1,3 @@
-"""Accuracy per question, means with intervals, and their tables."""
+"""Models' answers to accuracy, with intervals, and as tables for people."""
+
+from shortcut_miner.scoring.accuracy import score_questions as score_questions

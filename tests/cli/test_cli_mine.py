@@ -100,7 +100,7 @@ def test_rows_without_an_answer_are_an_error_or_skipped(run_cli: RunCli, tmp_pat
     ran = run_cli("mine", path, "--words", "w", "--min-count", 2, "--on-bad-row", "skip", "--out", out)
     assert ran.code == 3
     assert "warning: 1 rows without an answer were skipped" in ran.err
-    assert json.loads((out / "manifest.json").read_text())["dropped"] == {"rows without an answer": 1}
+    assert json.loads((out / "manifest.json").read_text())["dropped"] == {"table: rows without an answer": 1}
 
 
 @pytest.mark.parametrize(

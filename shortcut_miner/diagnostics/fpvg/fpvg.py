@@ -6,7 +6,6 @@ Path; options are named and mean the same as on the command line (see :class:`Fp
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shortcut_miner.diagnostics.fpvg.config import (
@@ -19,7 +18,16 @@ from shortcut_miner.diagnostics.fpvg.config import (
     Relevant,
     ScoreConfig,
 )
-from shortcut_miner.options import OnBadRow, PathText, fields_from, named_paths, options_from
+from shortcut_miner.options import (
+    OnBadRow,
+    PathText,
+    as_path,
+    as_path_if_given,
+    check_counts,
+    fields_from,
+    named_paths,
+    options_from,
+)
 
 if TYPE_CHECKING:
     from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
@@ -69,12 +77,13 @@ def build(
         Bad input or options, or a folder that can't be written; nothing on disk is changed then.
     """
     given = locals()  # the arguments by name
+    check_counts(limit=limit)
     from shortcut_miner.diagnostics.fpvg.build import build as build_folder
 
     return build_folder(
         fields_from(FpvgFiles, given),
         options_from(FpvgConfig, config, given),
-        None if out is None else Path(out),
+        as_path_if_given("out", out),
         limit=limit,
     )
 
@@ -125,10 +134,10 @@ def score(
 
     conditions = {name: named_paths(name, given[name]) for name in ("all", "relevant", "irrelevant")}
     return score_folder(
-        Path(folder),
+        as_path("folder", folder),
         runs_of(**conditions),
         options_from(ScoreConfig, config, given),
-        None if out is None else Path(out),
+        as_path_if_given("out", out),
         id_lists=named_paths("ids", ids or {}),
         importance=named_paths("importance", importance or {}),
     )

@@ -14,6 +14,7 @@ from shortcut_miner.datasets.folders import open_folder, write_manifest, write_t
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs
 from shortcut_miner.diagnostics.fpvg.lists import EXCLUSIONS, long_form
+from shortcut_miner.schemas import GqaQuestions, RegionLists
 from shortcut_miner.storage import Provenance
 
 COMMAND = "fpvg build"
@@ -150,7 +151,7 @@ class BuildReport(reports.BuildReport):
 
     @property
     def regions(self) -> pl.DataFrame:
-        """The region lists, sorted by question_id."""
+        """schemas.RegionLists, sorted by question_id."""
         return self._table("regions")
 
     @property
@@ -175,7 +176,7 @@ class FpvgFolder:
     questions : pl.DataFrame
         schemas.GqaQuestions.
     regions : pl.DataFrame
-        The region lists; rows as in `questions`.
+        schemas.RegionLists; rows as in `questions`.
     manifest : dict
         Provenance, counts and figures.
     """
@@ -195,4 +196,9 @@ def read_folder(path: Path) -> FpvgFolder:
         Not such a folder, a missing or damaged file, or files of two different builds.
     """
     folder = open_folder(path, COMMAND)
-    return FpvgFolder(path, folder.table("questions"), folder.table("regions"), folder.manifest)
+    return FpvgFolder(
+        path=path,
+        questions=folder.table("questions", GqaQuestions),
+        regions=folder.table("regions", RegionLists),
+        manifest=folder.manifest,
+    )

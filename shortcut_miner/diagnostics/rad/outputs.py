@@ -15,7 +15,7 @@ from shortcut_miner.diagnostics.rad.augment import Augmented
 from shortcut_miner.diagnostics.rad.config import TYPES, RadConfig
 from shortcut_miner.diagnostics.rad.inputs import RadInputs
 from shortcut_miner.diagnostics.rad.language import inflect_version
-from shortcut_miner.schemas import Augmentations
+from shortcut_miner.schemas import Augmentations, Questions
 from shortcut_miner.storage import Provenance
 
 COMMAND = "rad build"
@@ -242,7 +242,7 @@ def read_folder(path: Path) -> RadFolder:
     folder = open_folder(path, COMMAND)
     return RadFolder(
         path=path,
-        questions=folder.table("questions"),
+        questions=folder.table("questions", Questions),
         augmentations=folder.table("augmentations", Augmentations),
         manifest=folder.manifest,
     )

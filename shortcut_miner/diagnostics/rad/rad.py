@@ -6,7 +6,6 @@ Path; options are named and mean the same as on the command line (see :class:`Ra
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shortcut_miner.diagnostics.rad.config import (
@@ -18,7 +17,14 @@ from shortcut_miner.diagnostics.rad.config import (
     RadFiles,
     ScoreConfig,
 )
-from shortcut_miner.options import OnBadRow, PathText, fields_from, options_from
+from shortcut_miner.options import (
+    OnBadRow,
+    PathText,
+    as_path_if_given,
+    check_counts,
+    fields_from,
+    options_from,
+)
 
 if TYPE_CHECKING:
     from shortcut_miner.diagnostics.rad.outputs import BuildReport
@@ -67,12 +73,13 @@ def build(
         Bad input or options, a folder that can't be written, no spaCy model; nothing on disk is changed then.
     """
     given = locals()  # the arguments by name
+    check_counts(limit=limit)
     from shortcut_miner.diagnostics.rad.build import build as build_folder
 
     return build_folder(
         fields_from(RadFiles, given),
         options_from(RadConfig, config, given),
-        None if out is None else Path(out),
+        as_path_if_given("out", out),
         limit=limit,
     )
 
@@ -121,11 +128,11 @@ def score(
     from shortcut_miner.diagnostics.rad.score import source_of
 
     return score_files(
-        source_of(None if folder is None else Path(folder), fields_from(PairFiles, given)),
+        source_of(as_path_if_given("folder", folder), fields_from(PairFiles, given)),
         original,
         augmented,
         options_from(ScoreConfig, config, given),
-        None if out is None else Path(out),
+        as_path_if_given("out", out),
     )
 
 

@@ -6,7 +6,6 @@ al., ACL 2021, section 2.1).
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from pathlib import Path
 
 import polars as pl
@@ -17,7 +16,7 @@ from shortcut_miner.datasets.scores import write_report
 from shortcut_miner.diagnostics.rad.config import PairFiles, ScoreConfig
 from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned_folder, read_answers
 from shortcut_miner.errors import ConfigError, examples
-from shortcut_miner.options import PathText, option_name
+from shortcut_miner.options import PathText, named_path_lists, option_name
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
 from shortcut_miner.text import answer_forms
@@ -78,8 +77,12 @@ def score(
     _check_models(original, augmented)
     aligned = aligned_files(path) if isinstance(path, PairFiles) else aligned_folder(path)
     pairs = aligned.pairs
-    answers, readings = read_answers(_lists(original), aligned.originals, pairs["original_id"], "original")
-    others, more = read_answers(_lists(augmented), aligned.augmented, pairs["augmented_id"], "augmented")
+    answers, readings = read_answers(
+        named_path_lists("original", original), aligned.originals, pairs["original_id"], "original"
+    )
+    others, more = read_answers(
+        named_path_lists("augmented", augmented), aligned.augmented, pairs["augmented_id"], "augmented"
+    )
     readings |= more
     report = score_aligned(aligned, answers, others, config)
     report = dataclasses.replace(report, notes=notes_of(readings))
@@ -244,13 +247,6 @@ def _counts(judged: pl.DataFrame, models: list[str], kinds: list[str]) -> pl.Dat
             pl.col(_BY_TYPE).replace_strict(order, default=0),
         )
     )
-
-
-def _lists(files: Mapping[str, PathText | Sequence[PathText]]) -> dict[str, Sequence[Path]]:
-    return {
-        model: [Path(one) for one in ([given] if isinstance(given, str | PathLike) else given)]
-        for model, given in files.items()
-    }
 
 
 def _check_models(original: Mapping[str, object], augmented: Mapping[str, object]) -> None:

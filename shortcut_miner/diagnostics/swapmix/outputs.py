@@ -13,12 +13,13 @@ import polars as pl
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.folders import open_folder, write_manifest, write_tables
 from shortcut_miner.diagnostics.swapmix import plan_table
-from shortcut_miner.diagnostics.swapmix.config import SwapMixConfig
+from shortcut_miner.diagnostics.swapmix.config import PlanKind, SwapMixConfig
 from shortcut_miner.diagnostics.swapmix.inputs import SwapMixInputs
 from shortcut_miner.diagnostics.swapmix.perfect_sight import perfect_sight_rows
 from shortcut_miner.diagnostics.swapmix.plan import PlanRows, evaluation_rows, training_rows
 from shortcut_miner.diagnostics.swapmix.prepared import Prepared
 from shortcut_miner.errors import SourceError
+from shortcut_miner.schemas import PlannedQuestions
 from shortcut_miner.storage import Provenance
 
 COMMAND = "swapmix build"
@@ -61,9 +62,9 @@ def draw_plan(
     def provenance() -> Provenance:
         return describe(inputs, ready, config, counts, limit)
 
-    for name, rows in _plans(ready, config, threads):
+    for name, draw in _plans(ready, config, threads):
         path = None if folder is None else folder / f"{name}.parquet"
-        plan_table.write_plan(path, config.plan, rows, names, on_block, provenance)
+        plan_table.write_plan(path, config.plan, draw(), names, on_block, provenance)
     drawn = Drawn(provenance(), rows_of_question)
     if folder is not None:
         beside = _tables_beside(ready, drawn, config)
@@ -78,8 +79,7 @@ def make_tables(
     """Return how each table of a build is made, by name; a plan is drawn again when it is asked for."""
     names = _names(ready)
     made: dict[str, Callable[[], pl.DataFrame]] = {
-        name: partial(plan_table.plan_frame, config.plan, rows, names)
-        for name, rows in _plans(ready, config, threads)
+        name: partial(_plan_frame, config.plan, draw, names) for name, draw in _plans(ready, config, threads)
     }
     return made | _tables_beside(ready, drawn, config)
 
@@ -101,16 +101,24 @@ def _tables_beside(
     return made
 
 
-def _plans(ready: Prepared, config: SwapMixConfig, threads: int) -> Iterator[tuple[str, Iterator[PlanRows]]]:
-    """Give the files of a plan, and the rows of each."""
+def _plan_frame(
+    plan: PlanKind, draw: Callable[[], Iterator[PlanRows]], names: plan_table.PlanNames
+) -> pl.DataFrame:
+    return plan_table.plan_frame(plan, draw(), names)
+
+
+def _plans(
+    ready: Prepared, config: SwapMixConfig, threads: int
+) -> Iterator[tuple[str, Callable[[], Iterator[PlanRows]]]]:
+    """Give the files of a plan, and how the rows of each are drawn."""
     asked, drawing = ready.asked, ready.drawing
     if config.plan == "training":
         for epoch in range(config.epochs):
-            yield f"training_epoch_{epoch:03d}", training_rows(asked, drawing, epoch, threads)
+            yield f"training_epoch_{epoch:03d}", partial(training_rows, asked, drawing, epoch, threads)
     elif ready.attributes is not None:
-        yield SWAPS, perfect_sight_rows(asked, drawing, ready.attributes, threads)
+        yield SWAPS, partial(perfect_sight_rows, asked, drawing, ready.attributes, threads)
     else:
-        yield SWAPS, evaluation_rows(asked, drawing, threads)
+        yield SWAPS, partial(evaluation_rows, asked, drawing, threads)
 
 
 def _questions(ready: Prepared, rows: Any, config: SwapMixConfig) -> pl.DataFrame:
@@ -269,4 +277,4 @@ def read_folder(path: Path) -> SwapMixFolder:
             f"{path}: got a folder without an evaluation plan, expected one that swapmix build wrote. "
             "A training plan can't be scored: build with --plan evaluation."
         )
-    return SwapMixFolder(folder.check(SWAPS), folder.table("questions"), folder.manifest)
+    return SwapMixFolder(folder.check(SWAPS), folder.table("questions", PlannedQuestions), folder.manifest)

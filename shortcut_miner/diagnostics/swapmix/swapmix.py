@@ -6,7 +6,6 @@ Path; options are named and mean the same as on the command line (see :class:`Sw
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shortcut_miner.diagnostics.swapmix.config import (
@@ -18,7 +17,15 @@ from shortcut_miner.diagnostics.swapmix.config import (
     SwapMixConfig,
     SwapMixFiles,
 )
-from shortcut_miner.options import OnBadRow, PathText, fields_from, named_paths, options_from
+from shortcut_miner.options import (
+    OnBadRow,
+    PathText,
+    as_path_if_given,
+    check_counts,
+    fields_from,
+    named_paths,
+    options_from,
+)
 
 if TYPE_CHECKING:
     from shortcut_miner.diagnostics.swapmix.outputs import BuildReport
@@ -83,12 +90,13 @@ donor_detections, donor_detections_info
         Bad input or options, or a folder that can't be written; nothing on disk is changed then.
     """
     given = locals()  # the arguments by name
+    check_counts(limit=limit, threads=threads)
     from shortcut_miner.diagnostics.swapmix.build import build as build_folder
 
     return build_folder(
         fields_from(SwapMixFiles, given),
         options_from(SwapMixConfig, config, given),
-        None if out is None else Path(out),
+        as_path_if_given("out", out),
         limit=limit,
         threads=threads,
     )
@@ -134,12 +142,12 @@ def score(
     from shortcut_miner.diagnostics.swapmix.score import score_any
 
     return score_any(
-        None if folder is None else Path(folder),
+        as_path_if_given("folder", folder),
         named_paths("predictions", predictions or {}),
-        None if class_results is None else Path(class_results),
-        None if attribute_results is None else Path(attribute_results),
+        as_path_if_given("class_results", class_results),
+        as_path_if_given("attribute_results", attribute_results),
         options_from(ScoreConfig, config, given),
-        None if out is None else Path(out),
+        as_path_if_given("out", out),
     )
 
 

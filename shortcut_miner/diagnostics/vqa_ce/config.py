@@ -24,6 +24,7 @@ from shortcut_miner.options import (
 
 Preset = Literal["code", "paper"]
 Vote = Literal["best", "weighted"]
+SweepScorer = Literal["vqa-official", "vqa-normalized", "exact"]
 SupportRounding = Literal["floor-float32", "ceil"]
 
 PRESETS: dict[str, dict[str, Any]] = {

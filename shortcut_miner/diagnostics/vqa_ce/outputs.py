@@ -19,10 +19,11 @@ from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts
 from shortcut_miner.encoding import with_item_lists
 from shortcut_miner.mining.frames.rules import rules_table
 from shortcut_miner.mining.matcher import match_pairs
-from shortcut_miner.schemas import SUBSETS, VERDICTS, MeasuredRules, Rules, Split, validated
+from shortcut_miner.schemas import SUBSETS, VERDICTS, MeasuredRules, Rules, Split, SplitQuestions, validated
 from shortcut_miner.storage import Provenance, parquet_stream
 
 COMMAND = "vqa-ce build"
+DEFAULT_ANSWER = "default_answer"
 _HISTOGRAM_BINS = 10
 _MATCHES = "matches"
 
@@ -105,7 +106,7 @@ def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.str_]]) -> 
         "min_count": found.min_count,
         "min_support": found.min_count / rows,
         "is_complete": found.is_complete,
-        "default_answer": found.training.vocabulary.answers[-1] if rows else None,
+        DEFAULT_ANSWER: found.training.vocabulary.answers[-1] if rows else None,
         "most_confident_rule_modality_share": {
             name: float((best_modality == name).mean()) if len(best_modality) else None
             for name in ("words", "objects", "multimodal")
@@ -273,7 +274,7 @@ class BuildReport(reports.BuildReport):
 
     @property
     def questions(self) -> pl.DataFrame:
-        """The evaluated questions: schemas.Questions, with words and objects; sorted by question_id."""
+        """schemas.SplitQuestions: the evaluated questions, sorted by question_id."""
         return self._table("questions")
 
     @property
@@ -301,7 +302,7 @@ class VqaCeFolder:
     path : Path
         The folder.
     questions : pl.DataFrame
-        The evaluated questions: schemas.Questions, with words and objects (the items of each row).
+        schemas.SplitQuestions: those that were evaluated.
     rules : pl.DataFrame
         schemas.Rules in rule order, with validation counts and ``in_classifier``.
     split : pl.DataFrame
@@ -319,7 +320,7 @@ class VqaCeFolder:
     @property
     def default_answer(self) -> str:
         """The most common training answer, which the rule classifier gives when no rule fires."""
-        return str(self.manifest["figures"]["default_answer"])
+        return str(self.manifest["figures"][DEFAULT_ANSWER])
 
 
 def read_folder(path: Path) -> VqaCeFolder:
@@ -330,10 +331,10 @@ def read_folder(path: Path) -> VqaCeFolder:
     SourceError
         Not such a folder, a missing or damaged file, or files of two different builds.
     """
-    folder = open_folder(path, COMMAND)
+    folder = open_folder(path, COMMAND, figures=(DEFAULT_ANSWER,))
     return VqaCeFolder(
         path=path,
-        questions=folder.table("questions"),
+        questions=folder.table("questions", SplitQuestions),
         rules=folder.table("rules", Rules),
         split=folder.table("split", Split),
         manifest=folder.manifest,

@@ -7,15 +7,19 @@ one superset filter at the lowest thresholds serve all of them.
 
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
+from numbers import Integral, Real
 from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 import polars as pl
 
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.folders import Run, publish, write_manifest, write_tables
+from shortcut_miner.datasets.reports import shown_whole
 from shortcut_miner.diagnostics.vqa_ce import classifier
-from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.config import SweepScorer, VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts, find_shortcuts, subsets
 from shortcut_miner.encoding import accepted_classes
@@ -24,11 +28,14 @@ from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.filters import is_confident
 from shortcut_miner.mining.matcher import Accepted, index_for, match_totals
 from shortcut_miner.mining.threads import thread_count
+from shortcut_miner.options import option_name, reject
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.storage import Provenance
 from shortcut_miner.timing import OnStage, timed
 
 COMMAND = "vqa-ce sweep"
+# What a sweep has several of -> the option that names them.
+_REPLACED = {"min_count": "min_counts", "min_support": "min_counts", "min_confidence": "min_confidences"}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -44,6 +51,15 @@ class SweepReport(reports.BuildReport):
         """
         return self._table("sweep")
 
+    def __repr__(self) -> str:
+        """Return what other builds say, and the table."""
+        with shown_whole():
+            return f"{super().__repr__()}\n{self.sweep}"
+
+    def _repr_html_(self) -> str:
+        with shown_whole():
+            return f"{super()._repr_html_()}{self.sweep._repr_html_()}"
+
 
 def sweep(
     files: VqaCeFiles,
@@ -52,7 +68,7 @@ def sweep(
     *,
     min_counts: Sequence[int] = (8, 16, 32, 64),
     min_confidences: Sequence[float] = (0.2, 0.3, 0.5, 0.7, 0.9),
-    scorer: str = "vqa-official",
+    scorer: SweepScorer = "vqa-official",
     limit: int | None = None,
     threads: int | None = None,
     backend: str | Backend = "auto",
@@ -63,7 +79,7 @@ def sweep(
     Parameters
     ----------
     files, config, out, limit, threads, backend, on_stage
-        As for a build; the config's own min_count and min_confidence play no part.
+        As for a build; the config's own min_count, min_support and min_confidence must be left alone.
     min_counts, min_confidences : sequence
         Thresholds to combine.
     scorer : str
@@ -74,7 +90,7 @@ def sweep(
     SourceError, ConfigError
         As a build; thresholds without meaning, or a search that ``max_rules`` cuts.
     """
-    _check_thresholds(min_counts, min_confidences)
+    _check_options(config, min_counts, min_confidences, scorer)
     chosen = resolve_backend(backend)
     config = config.for_files(files)
     lowest = dataclasses.replace(
@@ -103,13 +119,15 @@ def sweep(
     compared = {"min_counts": [*min_counts], "min_confidences": [*min_confidences], "scorer": scorer}
     provenance = Provenance(
         command=COMMAND,
-        config=dataclasses.asdict(config) | compared | {"limit": limit},
+        config=_without_thresholds(config) | compared | {"limit": limit},
         inputs=inputs.facts.records,
         counts={"thresholds": len(table)},
         dropped=inputs.facts.dropped,
     )
     if out is not None:
-        publish(out, run, lambda folder: _write(folder, table, provenance), notes=inputs.facts.notes)
+        facts = inputs.facts
+        write = partial(_write, table=table, provenance=provenance)
+        publish(out, run, write, notes=facts.notes, warnings=facts.warnings)
     return SweepReport.of(
         run,
         inputs.facts,
@@ -158,12 +176,28 @@ def _row(
     }
 
 
-def _check_thresholds(min_counts: Sequence[int], min_confidences: Sequence[float]) -> None:
-    if not min_counts or min(min_counts) < 1:
+def _without_thresholds(config: VqaCeConfig) -> dict[str, Any]:
+    return {name: value for name, value in dataclasses.asdict(config).items() if name not in _REPLACED}
+
+
+def _check_options(
+    config: VqaCeConfig, min_counts: Sequence[int], min_confidences: Sequence[float], scorer: str
+) -> None:
+    for name, replaced_by in _REPLACED.items():
+        if getattr(config, name) != getattr(VqaCeConfig(), name):
+            raise ConfigError(
+                f"{option_name(name)}: got one threshold, expected several. "
+                f"Give {option_name(replaced_by)} in a sweep."
+            )
+    if scorer not in get_args(SweepScorer):
+        reject("scorer", scorer, f"one of {', '.join(get_args(SweepScorer))}")
+    is_whole = isinstance(min_counts, Sequence) and all(isinstance(one, Integral) for one in min_counts)
+    if not is_whole or not min_counts or min(min_counts) < 1:
+        raise ConfigError(f"min_counts: got {min_counts}, expected whole numbers of 1 or more. Change them.")
+    is_number = isinstance(min_confidences, Sequence) and all(
+        isinstance(one, Real) for one in min_confidences
+    )
+    if not is_number or not min_confidences or not all(0 <= one <= 1 for one in min_confidences):
         raise ConfigError(
-            f"min_counts: got {list(min_counts)}, expected whole numbers of 1 or more. Change them."
-        )
-    if not min_confidences or not all(0 <= value <= 1 for value in min_confidences):
-        raise ConfigError(
-            f"min_confidences: got {list(min_confidences)}, expected numbers from 0 to 1. Change them."
+            f"min_confidences: got {min_confidences}, expected numbers from 0 to 1. Change them."
         )

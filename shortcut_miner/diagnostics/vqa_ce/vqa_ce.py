@@ -6,13 +6,13 @@ which can be given as ``config`` in place of them).
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shortcut_miner.diagnostics.vqa_ce.config import (
     Preset,
     ScoreConfig,
     SupportRounding,
+    SweepScorer,
     Vote,
     VqaCeConfig,
     VqaCeFiles,
@@ -25,6 +25,9 @@ from shortcut_miner.options import (
     Scorer,
     SupersetFilter,
     Tokenizer,
+    as_path,
+    as_path_if_given,
+    check_counts,
     fields_from,
     named_paths,
     options_from,
@@ -97,12 +100,13 @@ def build(
         Bad input or options, or a folder that can't be written; nothing on disk is changed then.
     """
     given = locals()  # the arguments by name
+    check_counts(limit=limit, threads=threads)
     from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
 
     return build_folder(
         fields_from(VqaCeFiles, given),
         options_from(VqaCeConfig, config, given),
-        None if out is None else Path(out),
+        as_path_if_given("out", out),
         limit=limit,
         threads=threads,
     )
@@ -147,11 +151,11 @@ def score(
     from shortcut_miner.diagnostics.vqa_ce.score import score as score_folder
 
     return score_folder(
-        Path(folder),
+        as_path("folder", folder),
         named_paths("predictions", predictions),
         options_from(ScoreConfig, config, given),
-        None if out is None else Path(out),
-        soft_labels=None if soft_labels is None else Path(soft_labels),
+        as_path_if_given("out", out),
+        soft_labels=as_path_if_given("soft_labels", soft_labels),
     )
 
 
@@ -167,7 +171,7 @@ def explain(folder: PathText, question_id: str | int) -> "Explanation":
     """
     from shortcut_miner.diagnostics.vqa_ce.explain import explain as explain_question
 
-    return explain_question(Path(folder), str(question_id))
+    return explain_question(as_path("folder", folder), str(question_id))
 
 
 def sweep(
@@ -179,11 +183,31 @@ def sweep(
     detections: PathText | None = None,
     min_counts: Sequence[int] = (8, 16, 32, 64),
     min_confidences: Sequence[float] = (0.2, 0.3, 0.5, 0.7, 0.9),
-    scorer: Scorer = "vqa-official",
+    scorer: SweepScorer = "vqa-official",
     out: PathText | None = None,
     limit: int | None = None,
     threads: int | None = None,
     config: VqaCeConfig | None = None,
+    preset: Preset = "code",
+    items: ItemKinds | None = None,
+    tokenizer: Tokenizer = "basic_english",
+    max_antecedent: int = 4,
+    score_threshold: float = 0.5,
+    top_answers: int = 3000,
+    answer_ties: AnswerTies = "first",
+    superset_filter: SupersetFilter | None = None,
+    vote: Vote | None = None,
+    support_rounding: SupportRounding | None = None,
+    empty_rule: bool | None = None,
+    keep_dropped: bool = False,
+    keep_matches: bool = False,
+    max_rules: int = 50_000_000,
+    holdout: bool = False,
+    seed: int = 0,
+    max_q: float = 0.05,
+    max_improvement_p: float = 0.05,
+    min_val_count: int = 10,
+    on_bad_row: OnBadRow = "error",
 ) -> "SweepReport":
     """Return the rule classifier's accuracy over minimum counts and confidences, from one search.
 
@@ -198,15 +222,23 @@ def sweep(
     out, limit, threads
         As for :func:`build`.
     config : VqaCeConfig, optional
-        All other options.
+        All options at once, in place of those that follow; without thresholds.
+    preset, items, ...
+        See :class:`VqaCeConfig`.
+
+    Raises
+    ------
+    SourceError, SchemaError, ConfigError
+        As for :func:`build`; thresholds without meaning, or a search that ``max_rules`` cuts.
     """
-    files = fields_from(VqaCeFiles, locals())
+    given = locals()  # the arguments by name
+    check_counts(limit=limit, threads=threads)
     from shortcut_miner.diagnostics.vqa_ce.sweep import sweep as sweep_thresholds
 
     return sweep_thresholds(
-        files,
-        config or VqaCeConfig(),
-        None if out is None else Path(out),
+        fields_from(VqaCeFiles, given),
+        options_from(VqaCeConfig, config, given),
+        as_path_if_given("out", out),
         min_counts=min_counts,
         min_confidences=min_confidences,
         scorer=scorer,
