@@ -1,6 +1,7 @@
 """Test processes that share compiled kernels: each is compiled once, by whoever needs it first."""
 
 import fcntl
+import os
 import threading
 from pathlib import Path
 
@@ -15,7 +16,7 @@ class OneProcessAtATime(event.Listener):  # type: ignore[misc]
     """
 
     def __init__(self, lock: Path) -> None:
-        self._file = lock.open("w")
+        self._file = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
         self._threads = threading.RLock()
         self._depth = 0
 

@@ -43,6 +43,11 @@ def pytest_configure(config: pytest.Config) -> None:
         forget_stale_kernels()
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name bytes by their argument: gzip and zip write the time, and all processes must name tests alike."""
+    return argname if isinstance(val, bytes) else None
+
+
 def is_worker(config: pytest.Config) -> bool:
     return hasattr(config, "workerinput")
 

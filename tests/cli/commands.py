@@ -41,7 +41,11 @@ RunCli = Callable[..., Ran]
 
 
 def start_cli(*tokens: object, **env: str) -> subprocess.Popen[str]:
-    """Start a command in a process of its own."""
+    """Start a command in a process of its own.
+
+    It knows nothing of the test processes' turns at compiling: a test asks for `built` too, so that kernels
+    are compiled by then.
+    """
     return subprocess.Popen(
         [sys.executable, "-m", "shortcut_miner", *map(str, tokens)],
         env={**os.environ, "PYTHONPATH": str(CHECKOUT), **env},
