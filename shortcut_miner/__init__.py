@@ -13,6 +13,8 @@ from shortcut_miner.rooms import *  # noqa: F403
 from shortcut_miner.rooms import NAMES as _ROOMS
 from shortcut_miner.version import __version__ as __version__
 
+globals().pop("NAMES")  # of the star import, the rooms alone are meant
+
 if TYPE_CHECKING:
     from shortcut_miner.diagnostics.vqa_ce.build import build as build_vqa_ce
     from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig as VqaCeConfig

@@ -1,10 +1,8 @@
 """The rooms, a line each: what ``shortcut_miner.NAME`` is in Python.
 
 ``shortcut-miner NAME`` follows from it (its commands are in ``cli/NAME.py``), and so does the room's part of
-the demo (``demo/NAME.py``).
+the demo (``demo/NAME.py``; that of the first room is the demo's own subject, in ``demo/run.py``).
 """
-
-from types import ModuleType as _Module
 
 # In the order of the README's table, which is that of the demo.
 # isort: off
@@ -14,4 +12,8 @@ from shortcut_miner.diagnostics.fpvg import fpvg as fpvg
 from shortcut_miner.diagnostics.swapmix import swapmix as swapmix
 # isort: on
 
-NAMES = tuple(name for name, value in globals().items() if isinstance(value, _Module))
+NAMES = tuple(
+    name
+    for name, value in globals().items()
+    if getattr(value, "__name__", "").startswith("shortcut_miner.diagnostics.")
+)

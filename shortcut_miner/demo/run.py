@@ -15,6 +15,7 @@ from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, V
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
 from shortcut_miner.diagnostics.vqa_ce.score import ScoreReport, score
 from shortcut_miner.errors import BackendError
+from shortcut_miner.options import reject
 from shortcut_miner.timing import OnStage
 
 SHORTCUT_MODEL, GROUNDED_MODEL = "shortcut_model", "grounded_model"
@@ -93,6 +94,8 @@ def run_demo(
     threads, on_stage
         As for a build.
     """
+    if not isinstance(seed, int) or seed < 0:
+        reject("seed", seed, "a whole number of 0 or more")
     if on_stage is not None:
         on_stage("write the world")
     world = write_demo_world(out / "world", seed=seed)

@@ -32,8 +32,8 @@ class _Known(NamedTuple):
 
 # The best first: "auto" takes the first that is there.
 _KNOWN = {
-    "cupy": _Known("cupy", "shortcut_miner.mining.jobs_cupy", "pip install -U shortcut-miner cupy-cuda12x"),
-    "numba": _Known("numba", "shortcut_miner.mining.jobs_numba", "pip install -U shortcut-miner numba"),
+    "cupy": _Known("cupy", "shortcut_miner.mining.jobs_cupy", "pip install cupy-cuda12x"),
+    "numba": _Known("numba", "shortcut_miner.mining.jobs_numba", "pip install numba"),
 }
 
 
@@ -85,19 +85,23 @@ def resolve_backend(backend: str | Backend = "auto") -> Backend:
         names = ", ".join(["auto", *sorted(_KNOWN)])
         raise ConfigError(f"backend: got {backend!r}, expected one of {names}. Choose one of these.")
     wanted = list(_KNOWN) if backend == "auto" else [backend]
-    for name in wanted:
-        known = _KNOWN[name]
-        missing = _missing(known)
-        if not missing:
-            return _loaded(known.jobs)
+    ready = [name for name in wanted if _is_there(_KNOWN[name].jobs) and _is_there(_KNOWN[name].library)]
+    if ready:
+        return _loaded(_KNOWN[ready[0]].jobs)
+    name = wanted[-1]
+    if not _is_there(_KNOWN[name].jobs):
+        raise BackendError(
+            f"backend {name}: got a version of shortcut-miner without it, expected one that has it. "
+            "Choose another backend, or a newer version."
+        )
     raise BackendError(
-        f"backend {name}: got no {' and no '.join(missing)}, expected all that it needs. "
-        f"Run {known.install}, or choose another backend."
+        f"backend {name}: got no {_KNOWN[name].library}, expected all that it needs. "
+        f"Run {_KNOWN[name].install}, or choose another backend."
     )
 
 
-def _missing(known: _Known) -> list[str]:
-    return [module for module in (known.library, known.jobs) if find_spec(module) is None]
+def _is_there(module: str) -> bool:
+    return find_spec(module) is not None
 
 
 @cache

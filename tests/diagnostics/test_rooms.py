@@ -1,6 +1,7 @@
 """What every room's folder, report and front in Python promise, tested for all rooms alike."""
 
 import dataclasses
+import html
 import inspect
 import json
 import os
@@ -8,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ import shortcut_miner as sm
 from shortcut_miner import rooms
 from shortcut_miner.datasets.reports import BuildReport
 from shortcut_miner.demo.run import run_demo
-from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.diagnostics.swapmix import plan_table
+from shortcut_miner.errors import ConfigError, SchemaError, SourceError
 from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.storage import read_provenance
 
@@ -73,7 +75,7 @@ def test_a_whole_folder_reads_and_scores(room: Room, built: Built, demo: Demo) -
 
 
 @each_room
-@pytest.mark.parametrize("damage", ["missing", "truncated", "foreign", "broken provenance"])
+@pytest.mark.parametrize("damage", ["missing", "truncated", "foreign", "broken provenance", "a list"])
 def test_damaged_tables(room: Room, built: Built, demo: Demo, tmp_path: Path, damage: str) -> None:
     folder = copied(built(room)[1], tmp_path)
     for name in room.tables:
@@ -87,6 +89,8 @@ def test_damaged_tables(room: Room, built: Built, demo: Demo, tmp_path: Path, da
         elif damage == "broken provenance":
             table = pl.read_parquet(whole)
             table.write_parquet(victim, metadata={"shortcut_miner": '{"version": '})
+        elif damage == "a list":
+            pl.read_parquet(whole).write_parquet(victim, metadata={"shortcut_miner": "[1]"})
         told = rf"{name}\.parquet: got (.|\n)*, expected a table that {room.command} wrote"
         with pytest.raises(SourceError, match=told):
             room.score(demo, folder, None)
@@ -95,16 +99,48 @@ def test_damaged_tables(room: Room, built: Built, demo: Demo, tmp_path: Path, da
 
 
 @each_room
-@pytest.mark.parametrize("change", ["version", "config", "counts"])
+def test_tables_without_their_columns(room: Room, built: Built, demo: Demo, tmp_path: Path) -> None:
+    folder = copied(built(room)[1], tmp_path)
+    for name in room.tables:
+        victim = folder / f"{name}.parquet"
+        whole = victim.read_bytes()
+        provenance = json.dumps(read_provenance(victim))
+        pl.read_parquet(whole).select(pl.lit(1).alias("x")).write_parquet(
+            victim, metadata={"shortcut_miner": provenance}
+        )
+        with pytest.raises((SourceError, SchemaError), match=rf"{name}\.parquet: got "):
+            room.score(demo, folder, None)
+        victim.write_bytes(whole)
+
+
+@each_room
+@pytest.mark.parametrize("change", ["version", "command", "config", "counts", "inputs"])
 def test_files_of_two_builds_are_not_mixed(
     room: Room, built: Built, demo: Demo, tmp_path: Path, change: str
 ) -> None:
     folder = copied(built(room)[1], tmp_path)
-    manifest = manifest_of(folder)
-    other = "0.0.1" if change == "version" else manifest[change] | {"limit": 1}
-    change_manifest(folder, **{change: other})
-    with pytest.raises(SourceError, match=r"\.parquet: got a table of another build than manifest\.json"):
-        room.score(demo, folder, None)
+    for name in room.tables:
+        victim = folder / f"{name}.parquet"
+        whole = victim.read_bytes()
+        provenance = read_provenance(victim)
+        was = provenance[change]
+        other = was + "1" if isinstance(was, str) else was[1:] if change == "inputs" else was | {"limit": 1}
+        changed = json.dumps(provenance | {change: other})
+        pl.read_parquet(whole).write_parquet(victim, metadata={"shortcut_miner": changed})
+        with pytest.raises(
+            SourceError, match=rf"{name}\.parquet: got a table of another build than manifest"
+        ):
+            room.score(demo, folder, None)
+        victim.write_bytes(whole)
+
+
+def test_a_manifest_without_the_figures_that_are_read(built: Built, demo: Demo, tmp_path: Path) -> None:
+    room = ROOMS[0]
+    folder = copied(built(room)[1], tmp_path)
+    for figures in ({}, None, []):
+        change_manifest(folder, figures=figures)
+        with pytest.raises(SourceError, match=r"manifest\.json: got no default_answer among its figures"):
+            room.score(demo, folder, None)
 
 
 @each_room
@@ -177,7 +213,7 @@ def test_the_run_record_says_what_ran(room: Room, demo: Demo, built: Built, tmp_
     assert run.keys() == {"out", "files", "backend", "threads", "stages", "notes", "warnings"}
     assert set(run["files"]) == set(room.files(demo))
     if "threads" not in inspect.signature(room.build).parameters:
-        assert run["threads"] == 1
+        assert run["threads"] == pl.thread_pool_size()
         return
     assert (run["backend"], run["threads"]) == ("numba", thread_count())
     asked = thread_count() + 1
@@ -205,6 +241,31 @@ def test_frames_are_the_same_written_or_not(room: Room, demo: Demo, built: Built
         report.nonsense  # noqa: B018
 
 
+def test_a_plan_whose_drawing_was_interrupted_is_drawn_again(
+    demo: Demo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(_plan: str, rows: Iterator[Any], _names: Any) -> pl.DataFrame:
+        next(rows)
+        raise KeyboardInterrupt
+
+    (room,) = (room for room in ROOMS if room.name == "swapmix")
+    report = room.build(**room.files(demo), limit=LIMIT)
+    with monkeypatch.context() as patched:
+        patched.setattr(plan_table, "plan_frame", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            report.tables["swaps"]
+    assert report.tables["swaps"].height == report.counts["rows"] > 0
+
+
+def test_a_report_finds_its_tables_from_another_folder(
+    demo: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    report = ROOMS[0].build(**ROOMS[0].files(demo), out="here", limit=LIMIT)
+    monkeypatch.chdir("/")
+    assert report.rules.height > 0
+
+
 @each_room
 def test_a_report_does_not_show_what_another_build_wrote_since(
     room: Room, demo: Demo, tmp_path: Path
@@ -225,7 +286,11 @@ def test_a_report_speaks_as_the_console_does(room: Room, built: Built) -> None:
     assert len(lines) < 20
     page = report._repr_html_()
     assert page.startswith("<table>")
-    assert str(report.counts["questions" if room.name != "vqa_ce" else "rules"])[:1] in page
+    for name, text in report.in_words().items():
+        assert (
+            f"<th style='text-align:left'>{name}</th><td style='text-align:left'>{html.escape(text)}</td>"
+            in page
+        )
 
 
 @each_room
@@ -296,6 +361,56 @@ def test_a_front_takes_the_options_of_its_configs(room: Room) -> None:
                 assert accepted[field.name].default == default, (function, field.name)
         places = [list(accepted).index(field.name) for field in dataclasses.fields(configs[-1])]
         assert places == sorted(places)
+
+
+def test_a_sweep_takes_the_options_of_a_build_but_for_its_thresholds() -> None:
+    build, sweep = (inspect.signature(one).parameters for one in (sm.vqa_ce.build, sm.vqa_ce.sweep))
+    several = {"min_counts", "min_confidences", "scorer"}
+    assert sweep.keys() == build.keys() - {"min_count", "min_support", "min_confidence"} | several
+    assert all(sweep[name] == build[name] for name in sweep.keys() - several)
+
+
+def test_a_sweep_tells_thresholds_without_meaning() -> None:
+    files = dict.fromkeys(("train_questions", "train_annotations", "val_questions", "val_annotations"), "x")
+    for options, told in (
+        ({"config": sm.VqaCeConfig(min_count=20)}, "--min-count: got one threshold, expected several"),
+        ({"min_counts": 8}, "min_counts: got 8, expected whole numbers of 1 or more"),
+        ({"min_counts": [8, 0]}, r"min_counts: got \[8, 0\], expected"),
+        ({"min_confidences": ["a"]}, r"min_confidences: got \['a'\], expected numbers from 0 to 1"),
+        ({"scorer": "soft-labels"}, "scorer: got 'soft-labels', expected one of vqa-official, "),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            sm.vqa_ce.sweep(**files, **options)
+
+
+@each_room
+def test_arguments_of_another_type_are_told(room: Room, demo: Demo, built: Built) -> None:
+    front = getattr(sm, room.name)
+    files = room.files(demo)
+    for options, told in (
+        ({"config": {"seed": 1}}, r"config: got dict, expected \w+Config"),
+        ({"out": 7}, "out: got 7, expected a path"),
+        ({"limit": "3"}, "limit: got '3', expected a whole number of 1 or more"),
+        ({"limit": 0}, "limit: got 0, expected a whole number of 1 or more"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            room.build(**files, **options)
+    if "threads" in inspect.signature(front.build).parameters:
+        with pytest.raises(ConfigError, match=r"threads: got 2\.5, expected a whole number"):
+            room.build(**files, threads=2.5)
+    names = ("all", "relevant", "irrelevant") if room.name == "fpvg" else ("original", "augmented")
+    names = ("predictions",) if room.name in ("vqa_ce", "swapmix") else names
+    for given, told in (
+        ("m.json", r"got 'm\.json', expected \{model: file\}"),
+        ({"m": 7}, "got 7, expected a path"),
+    ):
+        with pytest.raises(ConfigError, match=told):
+            front.score(built(room)[1], **dict.fromkeys(names, given))
+
+
+def test_flags_are_true_or_false() -> None:
+    with pytest.raises(ConfigError, match="keep_matches: got 'no', expected True or False"):
+        sm.VqaCeConfig(keep_matches="no")  # type: ignore[arg-type]
 
 
 @each_room

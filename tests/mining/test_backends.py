@@ -4,6 +4,7 @@ import dataclasses
 import inspect
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def test_jobs_have_the_parameters_and_defaults_of_the_public_functions(job: str)
     assert (parameters[-1].name, parameters[-1].default) == ("backend", "auto")
     expected = [(parameter.name, parameter.default) for parameter in parameters[:-1]]
     for name in [*backends._KNOWN]:
-        if backends._missing(backends._KNOWN[name]):
+        if not all(map(find_spec, (backends._KNOWN[name].library, backends._KNOWN[name].jobs))):
             continue
         given = inspect.signature(getattr(resolve_backend(name), job)).parameters.values()
         assert [(parameter.name, parameter.default) for parameter in given] == expected, name
@@ -64,11 +65,19 @@ class TestResolve:
 
     def test_a_library_that_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "cupy", None)
-        with pytest.raises(
-            BackendError, match=r"^backend cupy: got no cupy.*, expected all that it needs\. Run pip"
-        ):
+        monkeypatch.setitem(backends._KNOWN, "cupy", backends._KNOWN["cupy"]._replace(jobs="json"))
+        with pytest.raises(BackendError) as error:
             resolve_backend("cupy")
+        assert str(error.value) == (
+            "backend cupy: got no cupy, expected all that it needs. "
+            "Run pip install cupy-cuda12x, or choose another backend."
+        )
         assert resolve_backend("auto").name == "numba"
+
+    def test_a_backend_of_another_version(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(backends._KNOWN, "cupy", backends._KNOWN["cupy"]._replace(jobs="no_such_jobs"))
+        with pytest.raises(BackendError, match=r"^backend cupy: got a version of shortcut-miner without it"):
+            resolve_backend("cupy")
 
     def test_no_library_at_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for library in ("cupy", "numba"):
@@ -78,7 +87,7 @@ class TestResolve:
                 resolve_backend(name)
             assert str(error.value) == (
                 "backend numba: got no numba, expected all that it needs. "
-                "Run pip install -U shortcut-miner numba, or choose another backend."
+                "Run pip install numba, or choose another backend."
             )
 
 
@@ -123,7 +132,8 @@ class TestTheChosenBackendDoesAllTheWork:
         monkeypatch.setattr(sweep, "read_inputs", lambda *_: inputs)
         files = VqaCeFiles(**{role: Path("unread") for role in ROLES})
         options: dict[str, Any] = {"min_counts": [2, 4], "min_confidences": [0.3], "scorer": "exact"}
-        swept = sweep.sweep(files, self.config("paper"), **options, backend=spy)
+        config = VqaCeConfig(preset="paper", items="words")
+        swept = sweep.sweep(files, config, **options, backend=spy)
         # nothing, what, room -> bath; sport -> golf; is, it -> no
         assert swept.sweep["rules"].to_list() == [6, 3]
 

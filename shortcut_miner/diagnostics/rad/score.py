@@ -74,15 +74,12 @@ def score(
         No models, or different ones on both sides.
     """
     config = config or ScoreConfig()
-    _check_models(original, augmented)
+    first, second = named_path_lists("original", original), named_path_lists("augmented", augmented)
+    _check_models(first, second)
     aligned = aligned_files(path) if isinstance(path, PairFiles) else aligned_folder(path)
     pairs = aligned.pairs
-    answers, readings = read_answers(
-        named_path_lists("original", original), aligned.originals, pairs["original_id"], "original"
-    )
-    others, more = read_answers(
-        named_path_lists("augmented", augmented), aligned.augmented, pairs["augmented_id"], "augmented"
-    )
+    answers, readings = read_answers(first, aligned.originals, pairs["original_id"], "original")
+    others, more = read_answers(second, aligned.augmented, pairs["augmented_id"], "augmented")
     readings |= more
     report = score_aligned(aligned, answers, others, config)
     report = dataclasses.replace(report, notes=notes_of(readings))

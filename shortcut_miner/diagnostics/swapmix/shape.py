@@ -37,6 +37,12 @@ def read_shape(folder: SwapMixFolder) -> PlanShape:
     is_padding, from_class = np.zeros(total, np.bool_), np.full(total, -1, np.int32)
     classes: dict[str, int] = {}
     kinds = {name: number for number, name in enumerate(KINDS)}
+    missing = [name for name in _COLUMNS if name not in pl.read_parquet_schema(folder.swaps)]
+    if missing:
+        raise SourceError(
+            f"{folder.swaps}: got a plan without {', '.join(missing)}, expected what swapmix build wrote. "
+            "Build again."
+        )
     file = pq.ParquetFile(folder.swaps, read_dictionary=["kind", "from_class"])
     at = 0
     for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(_COLUMNS)):
