@@ -1,6 +1,7 @@
 """Score, explain and sweep on the demo world, against plain Python; damaged folders."""
 
 import dataclasses
+import html
 import itertools
 import json
 import shutil
@@ -141,6 +142,15 @@ def test_explain_lists_the_rules_that_fire(folder: Path, subset: str) -> None:
             "counterexamples": bool(correct) and not any(correct),
             "hard": not correct,
         }[subset]
+
+
+def test_an_explanation_shows_itself(folder: Path) -> None:
+    shown = explain(folder, read_folder(folder).questions["question_id"][0])
+    page = shown._repr_html_()
+    for text in (str(shown.question["question"]), shown.subset, shown.reason):
+        assert text in repr(shown)
+        assert html.escape(text) in page
+    assert len(repr(shown).splitlines()) < 20
 
 
 def test_explain_an_unknown_question(folder: Path) -> None:

@@ -1,18 +1,25 @@
 """Explain: the rules that fire on one question, and why it is in its subset."""
 
 import dataclasses
+import html
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
+from shortcut_miner.datasets.reports import shown_whole
 from shortcut_miner.diagnostics.vqa_ce.encoded import encode_folder
 from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder
 from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.mining.matcher import match_pairs
 
+_SHOWN = (
+    "rule_id", "antecedent_words", "antecedent_objects", "answer", "rule_count", "confidence", "is_correct",
+)  # fmt: skip
+_MOST_SHOWN = 10
 
-@dataclasses.dataclass(frozen=True, slots=True)
+
+@dataclasses.dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """One question and what fires on it.
 
@@ -32,6 +39,21 @@ class Explanation:
     subset: str
     reason: str
     rules: pl.DataFrame
+
+    def __repr__(self) -> str:
+        """Return the question, why it is in its subset, and the first rules."""
+        with shown_whole():
+            return f"{self._in_words()}\n{self._first_rules()}"
+
+    def _repr_html_(self) -> str:
+        with shown_whole():
+            return f"<p>{html.escape(self._in_words())}</p>{self._first_rules()._repr_html_()}"
+
+    def _in_words(self) -> str:
+        return f"{self.question['question_id']} {self.question['question']} {self.subset}: {self.reason}"
+
+    def _first_rules(self) -> pl.DataFrame:
+        return self.rules.select(*_SHOWN).head(_MOST_SHOWN)
 
 
 def explain(path: Path, question_id: str) -> Explanation:
