@@ -16,9 +16,15 @@ from numpy.typing import NDArray
 
 from shortcut_miner.errors import BackendError, SourceError, examples
 from shortcut_miner.sources.opening.columns import Column
-from shortcut_miner.sources.opening.files import FileFacts, facts_of_all, file_facts, open_source
-from shortcut_miner.sources.opening.flat_tables import PARQUET_MAGIC, column_errors, open_table, scan_columns
-from shortcut_miner.sources.opening.streams import Stream, open_stream
+from shortcut_miner.sources.opening.files import FileFacts, facts_of_all, file_facts
+from shortcut_miner.sources.opening.flat_tables import (
+    PARQUET_MAGIC,
+    FlatTable,
+    column_errors,
+    open_columns,
+    scan_columns,
+)
+from shortcut_miner.sources.opening.streams import Stream, open_stream, start_of
 
 Vectors = NDArray[np.float64]
 
@@ -80,9 +86,9 @@ def read_embeddings(source: str | os.PathLike[str], wanted: Collection[str]) -> 
         return _read_spacy(str(source), wanted)
     if _is_npz(path):
         return _read_npz(path, wanted)
+    if start_of(path).startswith(PARQUET_MAGIC):
+        return _read_parquet(path, wanted)
     with open_stream(path) as stream:
-        if stream.start().startswith(PARQUET_MAGIC):
-            return _read_parquet(path, wanted)
         return _read_text_or_binary(stream, wanted)
 
 
@@ -282,28 +288,32 @@ def _text(word: str | bytes) -> str:
 
 
 def _read_parquet(path: Path, wanted: Collection[str]) -> Embeddings:
-    source = open_source(path)
-    flat = open_table(source)
+    with open_stream(path) as stream:
+        flat = open_columns(stream.content.read() if stream.packing else path, str(path))
+        return _parquet_vectors(flat, stream.facts, wanted)
+
+
+def _parquet_vectors(flat: FlatTable, facts: Callable[[], FileFacts], wanted: Collection[str]) -> Embeddings:
     word = next((name for name in _WORDS if flat.types.get(name) == pl.String), None)
     vector = next((name for name in _VECTORS if isinstance(flat.types.get(name), pl.List | pl.Array)), None)
     if word is None or vector is None:
         raise SourceError(
-            f"{path}: got a Parquet table with the columns {examples(flat.columns, limit=20)}, expected word "
-            "(text) and vector (lists of numbers). Rename or convert its columns."
+            f"{flat.path}: got a Parquet table with the columns {examples(flat.columns, limit=20)}, "
+            "expected word (text) and vector (lists of numbers). Rename or convert its columns."
         )
     needs = {"word": Column("text", names=(word,)), "vector": Column("any", names=(vector,))}
     asked = scan_columns(flat, needs).filter(pl.col("word").is_in(list(wanted)))
-    with column_errors(flat.path):
+    with column_errors(flat.path, expected="word (text) and vector (lists of numbers)"):
         table = asked.cast({"vector": pl.List(pl.Float64)}).collect()
     lengths = table["vector"].list.len().unique().to_list()
     if len(lengths) > 1 or table["vector"].null_count() or table["vector"].explode().null_count():
         raise SourceError(
-            f"{path}: got vectors of {examples(sorted(map(str, lengths)))} numbers, some missing, "
+            f"{flat.path}: got vectors of {examples(sorted(map(str, lengths)))} numbers, some missing, "
             "expected one length "
             "and no nulls. Correct the table."
         )
     rows = ((one, np.array(numbers)) for one, numbers in table.iter_rows())
-    return _embeddings(rows, lengths[0] if lengths else 0, VECTORS_PARQUET, wanted, str(path), source.facts)
+    return _embeddings(rows, lengths[0] if lengths else 0, VECTORS_PARQUET, wanted, flat.path, facts)
 
 
 def _read_spacy(name: str, wanted: Collection[str]) -> Embeddings:

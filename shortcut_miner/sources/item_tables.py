@@ -1,6 +1,7 @@
 """Any table as rows of words, objects and an answer: what ``mine`` reads."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
@@ -9,7 +10,8 @@ from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_columns
-from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.sources.opening.json_text import decoding_error
+from shortcut_miner.sources.opening.reading import Problem, Reading, bad_records
 from shortcut_miner.text import basic_english
 
 WITHOUT_ANSWER = "rows without an answer"
@@ -63,7 +65,9 @@ def read_table(path: Path, columns: Columns, *, skip_bad_rows: bool, limit: int 
             f"expected none. {advice}."
         )
     dropped = {WITHOUT_ANSWER: lost} if lost else {}
-    return Reading(table=known, kind=f"items {flat.form}", file=source.facts(), dropped=dropped)
+    return Reading(
+        table=known, kind=f"items {flat.form}", file=source.facts(), dropped=dropped, notes=flat.notes
+    )
 
 
 def _read(flat: FlatTable, columns: Columns) -> pl.DataFrame:
@@ -76,10 +80,19 @@ def _read(flat: FlatTable, columns: Columns) -> pl.DataFrame:
         )
     table, problems = read_columns(flat, needs)
     if problems:
-        told = [f"{flat.label(one.records[0])}: got {one.got}, expected {one.expected}" for one in problems]
-        title = f"{flat.path}: got rows that don't fit, expected one record a line. Correct them."
-        raise SourceError(problem_list(title, told))
+        raise _unfit(flat, problems)
     return table
+
+
+def _unfit(flat: FlatTable, problems: Sequence[Problem]) -> SourceError:
+    if flat.form.startswith("JSON"):
+        title = "got lines that are no JSON objects, expected one record a line"
+        told = [f"{flat.label(at)}: {decoding_error(flat.content[at])}" for at in bad_records(problems)]
+    else:
+        width = f"{len(flat.columns)}"
+        title = f"got rows that differ from the header, expected {width} values"
+        told = [f"{flat.label(one.records[0])}: got {one.got}, expected {width}" for one in problems]
+    return SourceError(problem_list(f"{flat.path}: {title}. Correct them.", told))
 
 
 def _items(

@@ -334,7 +334,7 @@ def test_no_file_of_that_name(tmp_path: Path) -> None:
 
 
 def test_kinds_of_predictions_are_listed() -> None:
-    assert len({one.kind for one in PREDICTIONS}) == len(PREDICTIONS) == 9
+    assert len({one.kind for one in PREDICTIONS}) == len(PREDICTIONS) == 10
 
 
 def test_gqa_predictions(write: Write) -> None:

@@ -111,13 +111,13 @@ def test_missing_columns_are_told(tmp_path: Path, form: str) -> None:
 
 
 def test_columns_of_another_type_are_told(tmp_path: Path) -> None:
-    frame = pl.DataFrame({"a": [1.5], "b": ["x"], "c": [["x"]]})
+    frame = pl.DataFrame({"a": [True], "b": ["x"], "c": [["x"]]})
     frame.write_parquet(tmp_path / "t")
     needs = {"a": Column("id"), "b": Column("whole"), "c": Column("value")}
     with pytest.raises(SourceError) as caught:
         read_columns(table_of(tmp_path / "t"), needs)
     assert str(caught.value).splitlines()[1:] == [
-        "  - column a: got Float64, expected text or whole numbers",
+        "  - column a: got Boolean, expected text or whole numbers",
         "  - column b: got String, expected whole numbers",
         "  - column c: got List(String), expected text or numbers",
     ]
@@ -147,7 +147,7 @@ def test_records_that_do_not_fit_are_told_by_their_place(write: Write) -> None:
     lines = ['{"a": 1, "b": 2}', "", '{"a": 1.5, "b": "x"}', "{broken", '{"a": 2, "b": 0}']
     flat = table_of(write("t.jsonl", "\n".join(lines)))
     table, problems = read_columns(flat, needs)
-    assert table.rows() == [(0, "1", 2.0), (3, "2", 0.0)]
+    assert table.rows() == [(0, "1", 2.0), (3, "2", 0.0)]  # the other two can't be decoded
     told = [(flat.label(one.records[0]), one.field, one.expected) for one in problems]
     assert told == [
         ("line 3", "a", "a whole number or text"),

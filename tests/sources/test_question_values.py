@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.questions.values import has_column, read_id_list, read_question_values
+from shortcut_miner.sources.questions.values import read_id_list, read_question_values, values_reader
 
 Write = Callable[[str, Any], Path]
 
@@ -34,8 +34,10 @@ def test_every_form_gives_the_same_rows(write: Write, tmp_path: Path, form: str)
     table = read_question_values(path, COLUMNS).table
     assert table.rows() == ROWS
     assert table.dtypes == [pl.String, pl.UInt32, pl.Float64]
-    assert has_column(path, "importance")
-    assert not has_column(path, "probability")
+    read = values_reader(path, COLUMNS, "importance")
+    assert read is not None
+    assert read().table.rows() == ROWS
+    assert values_reader(path, COLUMNS, "probability") is None
     if form != "gqa":
         assert read_id_list(path)[0].to_list() == ["007", "7"]
 

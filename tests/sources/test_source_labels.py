@@ -311,12 +311,12 @@ def test_all_bad_parquet_rows_are_told_at_once(tmp_path: Path) -> None:
 
 def test_columns_of_another_type_or_name_are_told(tmp_path: Path) -> None:
     path = tmp_path / "labels.parquet"
-    pl.DataFrame({"image_id": [1.5], "class": ["dog"], "score": ["high"]}).write_parquet(path)
+    pl.DataFrame({"image_id": [True], "class": ["dog"], "score": ["high"]}).write_parquet(path)
     assert message_of(path) == "\n".join(
         [
             f"{path}: got a Parquet table with the columns 'image_id', 'class', 'score', "
-            "expected image_id, label, score. Rename or convert its columns.",
-            "  - column image_id: got Float64, expected text or whole numbers",
+            "expected image_id, label. Rename or convert its columns.",
+            "  - column image_id: got Boolean, expected text or whole numbers",
             "  - column label: got no such column, expected text",
             "  - column score: got String, expected numbers",
         ]

@@ -12,7 +12,7 @@ from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, ScoreConfig
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder
 from shortcut_miner.scoring.intervals import summarise
 from shortcut_miner.sources.opening.reading import Reading
-from shortcut_miner.sources.questions.values import Kind, has_column, read_question_values
+from shortcut_miner.sources.questions.values import Kind, read_question_values, values_reader
 
 _PROBABILITY: dict[str, Kind] = {"question_id": "id", "probability": "number"}
 _IMPORTANCE: dict[str, Kind] = {"question_id": "id", "region_index": "index", "importance": "number"}
@@ -37,15 +37,20 @@ def changes(work: Work, grounding: pl.DataFrame) -> tuple[list[pl.DataFrame], pl
     """Return sufficiency and comprehensiveness of the runs whose three files have probabilities."""
     tables = []
     for answered in work.runs:
-        files = {condition: answered.run.file(condition) for condition in CONDITIONS}
-        if not all(has_column(file, "probability") for file in files.values()):
+        readers = {
+            condition: values_reader(
+                answered.run.file(condition), _PROBABILITY, "probability", what="probabilities"
+            )
+            for condition in CONDITIONS
+        }
+        present = {condition: read for condition, read in readers.items() if read is not None}
+        if len(present) < len(readers):
             continue
         table = grounding.filter(pl.col("model") == answered.run.name)
-        for condition, file in files.items():
-            given = read_question_values(file, _PROBABILITY, what="probabilities").table
+        for condition, read in present.items():
             table = table.join(
-                given.rename({"probability": condition}), on="question_id", how="left", validate="1:1",
-                maintain_order="left",
+                read().table.rename({"probability": condition}), on="question_id", how="left",
+                validate="1:1", maintain_order="left",
             )  # fmt: skip
         tables.append(faithfulness.with_changes(table).with_columns(scorer=pl.lit(work.scorer)))
     if not tables:

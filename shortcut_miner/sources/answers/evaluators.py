@@ -191,4 +191,4 @@ def read_vlmevalkit(content: Content, allow_doc_id: bool) -> AnswerRows:
 def answer_rows(table: FlatTable, needs: dict[str, Column], notes: tuple[str, ...]) -> AnswerRows:
     """Return the answers of a flat table; `needs` says where question_id and answer are."""
     check_has_rows(table, "predictions")
-    return AnswerRows(*read_columns(table, needs), table.total, table.label, notes)
+    return AnswerRows(*read_columns(table, needs, by_record=True), table.total, table.label, notes)

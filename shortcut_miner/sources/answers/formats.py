@@ -28,6 +28,7 @@ PREDICTIONS = (
     Format(evaluators.VLMEVALKIT_XLSX, read_vlmevalkit, "xlsx", _is_vlmevalkit, "answers"),
     Format(results.PREDICTIONS_CSV, read_results, "CSV", _has_answers, "answers"),
     Format(results.PREDICTIONS_PARQUET, read_results, "Parquet", _only_answers, "answers"),
+    Format(results.PREDICTIONS_ARROW, read_results, "Arrow", _only_answers, "answers"),
 )
 SOFT_LABELS = (
     Format(labels.SOFT_LABELS, labels.read_json_labels, "JSON", labels.are_soft_labels, "questions"),

@@ -96,11 +96,12 @@ def _as_record(name: str, weights: msgspec.Raw) -> bytes:
 def read_labels_parquet(content: Content) -> LabelRows:
     """Return the labels of a Parquet table with question_id, answer, weight."""
     needs = {"question_id": Column("id"), "answer": Column("text"), "weight": Column("number")}
-    table, _ = read_columns(content.table, needs)
+    table, unfit = read_columns(content.table, needs)
     check_has_rows(content.table, "labels")
     is_repeated = pl.col("answer").is_not_null() & pl.struct("question_id", "answer").is_duplicated()
     is_beside_others = pl.col("answer").is_null() & (pl.len().over("question_id") > 1)
     problems = [
+        *unfit,
         *find_problems(table, pl.col("question_id").is_null(), "question_id", "an id"),
         *find_problems(table, is_repeated, "answer", "an answer that a question has once"),
         *find_problems(table, is_beside_others, "answer", "null only as a question's one row"),

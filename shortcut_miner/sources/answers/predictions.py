@@ -1,4 +1,4 @@
-"""A model's answers: VQA results or GQA predictions JSON, JSONL, CSV, Parquet, and evaluators' files."""
+"""A model's answers: VQA results or GQA predictions JSON, flat tables like these, and evaluators' files."""
 
 import os
 from dataclasses import replace

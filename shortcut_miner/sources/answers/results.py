@@ -13,7 +13,7 @@ from shortcut_miner.sources.opening.reading import find_problems
 
 RESULTS, GQA_PREDICTIONS = "VQA results JSON", "GQA predictions JSON"
 PREDICTIONS_JSONL, PREDICTIONS_CSV = "predictions JSONL", "predictions CSV"
-PREDICTIONS_PARQUET = "predictions Parquet"
+PREDICTIONS_PARQUET, PREDICTIONS_ARROW = "predictions Parquet", "predictions Arrow"
 COLUMNS, GQA_FIELDS = ("question_id", "answer"), ("questionId", "prediction")
 
 

@@ -95,10 +95,10 @@ def read_labels_parquet(content: Content, on_bad_row: OnBadRow) -> Reading:
     """Return the rows of a Parquet table with image_id, label and, optionally, score."""
     source = content.source
     needs = {"image_id": Column("id"), "label": Column("text"), "score": Column("number", is_optional=True)}
-    table, _ = read_columns(content.table, needs)
+    table, problems = read_columns(content.table, needs)
     check_has_rows(content.table, "labels")
     is_null = pl.col("image_id").is_null()
-    problems = find_problems(table, is_null, "image_id", "an id")
+    problems += find_problems(table, is_null, "image_id", "an id")
     problems += find_problems(table, is_blank("image_id"), "image_id", "an id")
     problems += find_problems(table, is_blank("label"), "label", "text that is not blank")
     is_outside = ~pl.col("score").is_between(0, 1)

@@ -58,11 +58,12 @@ from shortcut_miner.sources.images.regions_tsv import (
     starts_vinvl,
     vinvl_regions,
 )
+from shortcut_miner.sources.opening.containers import refuse_unreadable
 from shortcut_miner.sources.opening.files import FileFacts, facts_of_all
 from shortcut_miner.sources.opening.json_text import excerpt
 from shortcut_miner.sources.opening.kinds import Format, with_columns, with_fields
 from shortcut_miner.sources.opening.reading import check_on_bad_row
-from shortcut_miner.sources.opening.streams import open_stream, start_of
+from shortcut_miner.sources.opening.streams import start_of
 
 __all__ = ["FORMATS", "RegionReading", "read_regions", "region_format", "region_kind"]
 
@@ -176,5 +177,6 @@ def _read(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
 
 
 def _start_in_words(path: Path) -> str:
-    with open_stream(path) as stream:  # which tells what is never read
-        return excerpt(stream.start()[:40])
+    start = start_of(path)
+    refuse_unreadable(str(path), start)
+    return excerpt(start[:40])

@@ -1,7 +1,7 @@
 """Detections as flat tables: Open Images CSV, and Parquet in our own schema."""
 
 import io
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +9,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shortcut_miner.errors import ConfigError, SourceError, examples
+from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, box_rows, empty_column
-from shortcut_miner.sources.opening.columns import Column
-from shortcut_miner.sources.opening.csv_text import csv_rows, header_names
+from shortcut_miner.sources.opening.columns import Column, fractions
+from shortcut_miner.sources.opening.csv_text import csv_rows
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import (
     PARQUET_MAGIC,
@@ -21,7 +21,7 @@ from shortcut_miner.sources.opening.flat_tables import (
     open_columns,
     scan_columns,
 )
-from shortcut_miner.sources.opening.reading import Problem
+from shortcut_miner.sources.opening.reading import RECORD, Problem
 from shortcut_miner.sources.opening.streams import Stream, open_stream
 
 OPEN_IMAGES_CSV, REGIONS_PARQUET = "Open Images boxes CSV", "regions Parquet"
@@ -30,22 +30,25 @@ _SIDES = ("x1", "y1", "x2", "y2")
 _BATCH_BYTES = 64 << 20
 REGION_COLUMNS = ("image_id", *_SIDES)
 _PARQUET_COLUMNS = {
-    "image_id": Column("value"),
-    "region_index": Column("whole", is_optional=True),
+    "image_id": Column("id"),
+    "region_index": Column("any", is_optional=True),
     "is_padding": Column("any", is_optional=True),
     "label": Column("value", is_optional=True),
-    "score": Column("number", is_optional=True),
-    **dict.fromkeys(_SIDES, Column("number")),
+    "score": Column("any", is_optional=True),
+    **dict.fromkeys(_SIDES, Column("any")),
     "attributes": Column("texts", is_optional=True),
 }
-_PARQUET_TYPES: Any = {"region_index": pl.UInt32, "is_padding": pl.Boolean} | dict.fromkeys(
-    _SIDES, pl.Float32
-)
+# Text and truth values are numbers here, if they can be converted.
+_PARQUET_TYPES: Any = {"is_padding": pl.Boolean, "score": pl.Float64} | dict.fromkeys(_SIDES, pl.Float32)
 
 
 def starts_open_images(start: bytes) -> bool:
-    """Return whether a file starts with the header of Open Images."""
-    return {*OPEN_IMAGES_COLUMNS} <= {*header_names(start.split(b"\n", maxsplit=1)[0])}
+    """Return whether a file starts with the header of Open Images, with commas between."""
+    return {*OPEN_IMAGES_COLUMNS} <= {*_csv_header(start.split(b"\n", maxsplit=1)[0])}
+
+
+def _csv_header(line: bytes) -> list[str]:
+    return [name.strip().strip('"') for name in line.decode("utf-8", "replace").split(",")]
 
 
 def starts_parquet(start: bytes) -> bool:
@@ -102,12 +105,14 @@ def open_images_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]
 
 def _csv_batches(stream: Stream, images: Collection[str] | None) -> Iterator[pl.DataFrame]:
     """Give the file's rows in pieces that fit in memory, as text and numbers."""
-    header = header_names(stream.content.readline())
+    header = _csv_header(stream.content.readline())
+    first = 2
     wanted = {"image_id": "ImageID", "label": "LabelName", "score": "Confidence"} | {
         "x1": "XMin", "x2": "XMax", "y1": "YMin", "y2": "YMax",
     }  # fmt: skip
     while lines := stream.content.readlines(_BATCH_BYTES):
-        batch = _parsed_csv(stream, header, lines)
+        batch = _parsed_csv(stream, header, lines, first)
+        first += len(lines)
         columns = [
             (pl.col(theirs) if theirs in header else pl.lit(None)).cast(
                 pl.String if ours in ("image_id", "label") else pl.Float64, strict=False
@@ -118,10 +123,20 @@ def _csv_batches(stream: Stream, images: Collection[str] | None) -> Iterator[pl.
         yield batch if images is None else batch.filter(pl.col("image_id").is_in(list(images)))
 
 
-def _parsed_csv(stream: Stream, header: list[str], lines: list[bytes]) -> pl.DataFrame:
+def _parsed_csv(stream: Stream, header: list[str], lines: list[bytes], first: int) -> pl.DataFrame:
+    content = b"".join(lines)
+    if b'"' not in content:  # where every comma is a mark
+        width = len(header)
+        counts = [(at, line.count(b",") + 1) for at, line in enumerate(lines, first) if line.strip()]
+        uneven = [
+            f"line {at}: got {count} values, expected {width}" for at, count in counts if count != width
+        ]
+        if uneven:
+            title = f"{stream.path}: got rows that differ from the header, expected {width} values."
+            raise SourceError(problem_list(f"{title} Correct them.", uneven))
     try:
         return pl.read_csv(
-            io.BytesIO(b"".join(lines)),
+            io.BytesIO(content),
             has_header=False,
             schema=dict.fromkeys(header, pl.String),
         )
@@ -155,6 +170,13 @@ def parquet_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     empty = table.filter(pl.all_horizontal(pl.col(side).is_null() for side in _SIDES))
     boxes = table.filter(pl.any_horizontal(pl.col(side).is_not_null() for side in _SIDES))
     rows = boxes.with_columns(pl.col(side).fill_null(float("nan")) for side in _SIDES)
+    missing = boxes.filter(pl.col("region_index").is_null())
+    if 0 < len(missing) < len(boxes):
+        raise SourceError(
+            f"{files.path}: got {len(missing):,} of {len(boxes):,} boxes without a region_index (images "
+            f"{examples(missing['image_id'].unique(maintain_order=True))}), expected one of each or of none. "
+            "Fill them, or leave the column out."
+        )
     raw = _grouped(REGIONS_PARQUET, rows, empty["image_id"].unique(maintain_order=True))
     return raw, [facts]
 
@@ -169,8 +191,26 @@ def _parquet_rows(content: Path | bytes, files: RegionFiles) -> pl.DataFrame:
     scan = scan_columns(flat, _PARQUET_COLUMNS).cast(_PARQUET_TYPES)
     if files.images is not None:
         scan = scan.filter(pl.col("image_id").is_in(list(files.images)))
-    with column_errors(flat.path):
-        return scan.collect()
+    with column_errors(flat.path, expected="the columns of our regions"):
+        table = scan.collect()
+        names = flat.names(_PARQUET_COLUMNS)
+        if problems := fractions(table.with_row_index(RECORD), _PARQUET_COLUMNS, names, flat.types):
+            raise _not_whole(files.path, "image_id", [one.got for one in problems])
+        return table.with_columns(region_index=_whole_numbers(files.path, table["region_index"]))
+
+
+def _whole_numbers(path: Path, index: pl.Series) -> pl.Series:
+    """Return the numbers of regions; fractions are not cut off."""
+    if index.dtype.is_float() and len(bad := index.filter(index != index.floor())):
+        raise _not_whole(path, "region_index", bad.to_list())
+    return index.cast(pl.UInt32)
+
+
+def _not_whole(path: Path, column: str, bad: Sequence[object]) -> SourceError:
+    return SourceError(
+        f"{path}: got {examples(list(dict.fromkeys(map(str, bad))))} in the column {column}, expected whole "
+        "numbers. Correct them."
+    )
 
 
 def _grouped(kind: str, table: pl.DataFrame, without: pl.Series | None = None) -> RawRegions:
@@ -218,7 +258,7 @@ def _own_numbers(
 ) -> tuple[NDArray[np.uint32], NDArray[np.bool_] | None]:
     """Return each row's region_index and, where the file says it, which rows are padding."""
     index = (np.arange(len(table)) - np.repeat(np.cumsum(rows) - rows, rows)).astype(np.uint32)
-    if "region_index" in table.columns and not table["region_index"].null_count():
+    if "region_index" in table.columns and table["region_index"].null_count() < len(table):
         index = table["region_index"].to_numpy()
     if "is_padding" not in table.columns or table["is_padding"].null_count():
         return index, None

@@ -33,8 +33,9 @@ from shortcut_miner.sources.opening.columns import (
     Needs,
     expressions,
     fits,
+    fractions,
     json_columns,
-    record_type,
+    sheet_ids,
 )
 from shortcut_miner.sources.opening.containers import is_workbook
 from shortcut_miner.sources.opening.csv_text import TextTable, read_csv
@@ -54,7 +55,7 @@ from shortcut_miner.sources.opening.workbooks import read_sheet
 
 PARQUET_MAGIC, ARROW_MAGIC = b"PAR1", b"ARROW1"
 _TYPED = ("Parquet", "Arrow")
-_FLOAT_ID = r"^(-?\d+)\.0+$"
+RENAME = "Rename or convert its columns"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,31 +174,39 @@ def open_columns(content: Path | bytes, path: str) -> FlatTable:
     )  # fmt: skip
 
 
-def read_columns(flat: FlatTable, needs: Needs) -> Rows:
+def read_columns(flat: FlatTable, needs: Needs, *, advice: str = RENAME, by_record: bool = False) -> Rows:
     """Return the working column `record` with the named columns, and the records whose values don't fit.
 
     Records that could not be split or decoded are told by a problem and left out; values of text files that
     are no numbers are null.
+
+    Parameters
+    ----------
+    advice : str
+        What to do about columns that don't fit.
+    by_record : bool
+        In JSON, a field that no record has is a problem of each record, not of the table.
 
     Raises
     ------
     SourceError
         A column is missing or of another type, or the file is damaged.
     """
+    is_json = flat.form.startswith("JSON")
+    names = flat.names(needs) if is_json and by_record else _checked_names(flat, needs, advice)
     if flat.form in _TYPED:
-        scan = scan_columns(flat, needs)
+        scan = _scan(flat.content, flat.form).select(expressions(needs, names, flat.types))
         with column_errors(flat.path, flat.form):
-            return scan.collect().with_row_index(RECORD), []
-    names = _checked_names(flat, needs)
+            table = scan.collect().with_row_index(RECORD)
+        return table, fractions(table, needs, names, flat.types)
     if isinstance(flat.content, TextTable):
         text = flat.content
         table = text.frame.select(expressions(needs, names, text.frame.schema))
-        if flat.form == "xlsx":  # whose numbers may all be floats
-            ids = [name for name, need in needs.items() if need.kind == "id"]
-            table = table.with_columns(pl.col(ids).str.replace(_FLOAT_ID, "$1"))
-        return table.insert_column(0, text.records.alias(RECORD)), list(text.uneven)
-    chunk = decode_all(flat.content, record_type(needs, names))
-    return json_columns(flat.path, chunk, needs), chunk.problems
+        table = table.insert_column(0, text.records.alias(RECORD))
+        table, problems = sheet_ids(table, needs) if flat.form == "xlsx" else (table, [])
+        return table, text.uneven + problems
+    columns = json_columns(needs, names)
+    return columns.table(flat.path, decode_all(columns.raws(flat.content), columns.record_type))
 
 
 def check_has_rows(flat: FlatTable, what: str) -> None:
@@ -212,10 +221,10 @@ def read_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
     if flat.form == "Parquet":
         yield from _parquet_blocks(flat, needs, rows)
     elif flat.form.startswith("JSON"):
-        chunks = decode_chunks(flat.content, record_type(needs, _checked_names(flat, needs)))
+        columns = json_columns(needs, _checked_names(flat, needs))
+        chunks = decode_chunks(columns.raws(flat.content), columns.record_type)
         while block := [
-            (json_columns(flat.path, chunk, needs), chunk.problems)
-            for chunk in islice(chunks, max(1, rows // CHUNK_RECORDS))
+            columns.table(flat.path, chunk) for chunk in islice(chunks, max(1, rows // CHUNK_RECORDS))
         ]:
             yield pl.concat([table for table, _ in block]), [one for _, problems in block for one in problems]
     else:
@@ -235,10 +244,22 @@ def scan_columns(flat: FlatTable, needs: Needs) -> pl.LazyFrame:
 
 
 @contextlib.contextmanager
-def column_errors(path: str, form: str = "Parquet") -> Iterator[None]:
-    """Turn what reading Parquet and Arrow can raise into SourceErrors."""
+def column_errors(path: str, form: str = "Parquet", expected: str = "other values") -> Iterator[None]:
+    """Turn what reading Parquet and Arrow can raise into SourceErrors.
+
+    Parameters
+    ----------
+    expected : str
+        Which columns were, for values that can't be converted.
+    """
     try:
         yield
+    except pl.exceptions.InvalidOperationError as error:
+        reason = str(error).splitlines()[0]
+        raise SourceError(
+            f"{path}: got a {form} file that can't be read ({reason}), expected {expected}. "
+            "Convert its columns, or copy it again if it was cut."
+        ) from error
     except (pl.exceptions.PolarsError, OSError) as error:
         raise damaged(path, form, error) from error
 
@@ -259,13 +280,14 @@ def _parquet_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
     try:
         for batch in pyarrow.parquet.ParquetFile(content).iter_batches(rows, columns=given):
             block = pl.DataFrame(pl.from_arrow(batch)).select(expressions(needs, names, flat.types))
-            yield block.with_row_index(RECORD, offset=first), []
+            block = block.with_row_index(RECORD, offset=first)
+            yield block, fractions(block, needs, names, flat.types)
             first += len(block)
     except (pyarrow.ArrowException, OSError) as error:
         raise damaged(flat.path, flat.form, error) from error
 
 
-def _checked_names(flat: FlatTable, needs: Needs) -> dict[str, str | None]:
+def _checked_names(flat: FlatTable, needs: Needs, advice: str = RENAME) -> dict[str, str | None]:
     """Return the file's name of each column; raise for all that are missing or of another type."""
     names = flat.names(needs)
     problems = [
@@ -278,7 +300,7 @@ def _checked_names(flat: FlatTable, needs: Needs) -> dict[str, str | None]:
     if problems:
         title = (
             f"{flat.path}: got a {flat.form} table with the columns {examples(flat.columns, limit=20)}, "
-            f"expected {', '.join(needs)}. Rename or convert its columns."
+            f"expected {', '.join(name for name, need in needs.items() if not need.is_optional)}. {advice}."
         )
         raise SourceError(problem_list(title, problems))
     return names

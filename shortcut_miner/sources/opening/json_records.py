@@ -24,6 +24,8 @@ _DTYPES: dict[Any, Any] = {
     **dict.fromkeys((str, str | None), pl.String),
     **dict.fromkeys((float, float | None), pl.Float64),
 }
+AnyId = int | float | str  # a fraction is told by whoever decodes it
+ID_EXPECTED = "a whole number or text"
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
@@ -97,6 +99,20 @@ def record_columns(chunk: Chunk[Record], record_type: type[Record], *fields: str
     return columns
 
 
+def is_fraction(one: object) -> bool:
+    """Return whether an id is a number that isn't whole."""
+    return isinstance(one, float) and not one.is_integer()
+
+
+def id_text(one: float | str | None) -> str | None:
+    """Return an id as text; a whole number without a ``.0``.
+
+    >>> id_text(7), id_text(7.0), id_text("7.0"), id_text(1.5)
+    ('7', '7', '7.0', '1.5')
+    """
+    return None if one is None else str(int(one) if isinstance(one, float) and one.is_integer() else one)
+
+
 def id_column(ids: Sequence[int | str]) -> pl.Series:
     """Return ids as text: see :func:`record_columns`."""
     return pl.Series([str(one) for one in ids], dtype=pl.String)
@@ -165,7 +181,9 @@ def _field_problems(position: int, raw: bytes | msgspec.Raw, record_type: type[R
                 problems.append(Problem((position,), name, "no such field", _annotation_in_words(field.type)))
             continue
         try:
-            msgspec.json.decode(values[name], type=field.type)
+            value = msgspec.json.decode(values[name], type=field.type)
+            if field.type in (AnyId, AnyId | None) and is_fraction(value):
+                problems.append(Problem((position,), name, excerpt(values[name]), ID_EXPECTED))
         except DECODE_ERRORS as error:
             problems.append(decoding_problem(position, name, values[name], error))
     return problems
@@ -205,7 +223,17 @@ def decoding_problem(position: int, field: str, raw: bytes | msgspec.Raw, error:
     return Problem((position,), field + path, f"{excerpt(raw)} ({text.lower()})", "a valid value")
 
 
+_UNIONS = {
+    frozenset(("int", "float", "str")): ID_EXPECTED,
+    frozenset(("bool", "int", "float", "str")): "text or numbers",
+    frozenset(("bool", "int", "float", "str", "array")): "text or lists of text",
+    frozenset(("bool", "int", "float", "str", "list")): "text or lists of text",
+}
+
+
 def _types_in_words(names: Sequence[str]) -> str:
+    if union := _UNIONS.get(frozenset(names) - {"null", "NoneType"}):
+        return union
     return " or ".join(_WORDS.get(name, name) for name in names if name not in ("null", "NoneType"))
 
 

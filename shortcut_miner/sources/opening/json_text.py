@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -88,6 +89,19 @@ def fields_of(raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
         return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except DECODE_ERRORS:
         return {}
+
+
+def decoding_error(raw: bytes | msgspec.Raw) -> str:
+    """Return the decoder's words for what is no valid JSON object.
+
+    >>> decoding_error(b"[1]")
+    'Expected `object`, got `array`'
+    """
+    try:
+        msgspec.json.decode(raw, type=dict[str, Any])
+    except DECODE_ERRORS as error:
+        return str(error)
+    raise AssertionError(f"a valid object: {excerpt(raw)}")
 
 
 def excerpt(raw: bytes | msgspec.Raw) -> str:

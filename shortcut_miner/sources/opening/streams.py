@@ -70,8 +70,7 @@ def open_stream(path: str | os.PathLike[str]) -> Iterator[Stream]:
     SourceError
         As :func:`~shortcut_miner.sources.opening.files.open_source`; while reading: truncated or damaged.
     """
-    with _opened(path, with_digest=True) as stream:
-        refuse_unreadable(stream.path, stream.start())
+    with _opened(path, with_digest=True, is_refused=True) as stream:
         yield stream
 
 
@@ -95,8 +94,11 @@ def file_lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def _opened(path: str | os.PathLike[str], *, with_digest: bool) -> Iterator[Stream]:
-    """Open a file of any kind; without the checksum, its facts must not be asked for."""
+def _opened(path: str | os.PathLike[str], *, with_digest: bool, is_refused: bool = False) -> Iterator[Stream]:
+    """Open a file of any kind; without the checksum, its facts must not be asked for.
+
+    With `is_refused`, what is never read is refused before its checksum is begun.
+    """
     shown = str(path)
     file, member = find_file(Path(path))
     with contextlib.ExitStack() as closing:
@@ -107,6 +109,10 @@ def _opened(path: str | os.PathLike[str], *, with_digest: bool) -> Iterator[Stre
             content, packing, member = unpack(shown, stored, member, is_whole=False)
             if content.peek(len(UTF8_BOM))[: len(UTF8_BOM)] == UTF8_BOM:
                 content.read(len(UTF8_BOM))
+        if is_refused:
+            with system_errors(shown, file):
+                start = content.peek(START_BYTES)[:START_BYTES]
+            refuse_unreadable(shown, start)
         digest = in_background(lambda: file_facts(file).sha256) if with_digest else Future()
         yield Stream(
             path=shown,

@@ -40,6 +40,8 @@ def read_sheet(source: Source) -> TextTable:
         )
     except (fastexcel.FastExcelError, pl.exceptions.PolarsError) as error:
         raise damaged(source.path, ".xlsx", error) from error
+    except IndexError as error:  # what Polars makes of a workbook without sheets
+        raise damaged(source.path, ".xlsx", ValueError("no sheet")) from error
     is_filled = pl.Series(
         [any(cell is not None for cell in row) for row in sheet.iter_rows()], dtype=pl.Boolean
     )

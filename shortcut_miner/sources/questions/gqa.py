@@ -86,7 +86,10 @@ def _question_files(path: Path) -> tuple[list[Path], tuple[str, ...]]:
 
 
 def _looks_like_questions(file: Path) -> bool:
-    start = start_of(file)
+    try:
+        start = start_of(file)
+    except SourceError:
+        return False
     return start.lstrip().startswith(b"{") and all(key in start for key in _SNIFFED_KEYS)
 
 

@@ -1,19 +1,24 @@
-"""Questions with their answers as one flat table: Parquet, Arrow, CSV or JSON Lines, columns named freely."""
+"""Questions with their answers as one flat table of any form, its columns named freely.
+
+Forms: Parquet, Arrow, CSV, JSON Lines, a JSON list of records, xlsx.
+"""
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 import polars as pl
 
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.columns import Column
+from shortcut_miner.sources.opening.columns import Column, Kind
 from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_columns
-from shortcut_miner.sources.opening.json_text import first_bytes, split_lines
+from shortcut_miner.sources.opening.json_text import decoding_error, first_bytes, split_lines
 from shortcut_miner.sources.opening.reading import (
     RECORD,
+    Problem,
     Reading,
     bad_records,
     check_on_bad_row,
@@ -28,6 +33,8 @@ COLUMNS = (
     "question_id", "image_id", "question", "question_type", "answer_type", "answer", "answers", "split",
 )  # fmt: skip
 _NEEDED = ("question_id", "question", "answer")
+_KINDS: dict[str, Kind] = {"question_id": "id", "image_id": "id", "answers": "texts"}
+_ADVICE = "Name its columns with --columns"
 
 
 def column_names(mapping: str | None) -> dict[str, str]:
@@ -57,11 +64,10 @@ def column_names(mapping: str | None) -> dict[str, str]:
 
 def is_table(source: Source) -> bool:
     """Return whether a file is a flat table rather than one JSON document."""
-    start = first_bytes(source.content)
-    if start == b"{":
-        lines = split_lines(source)
-        return len(lines) > 1 and lines[0][1].rstrip().endswith(b"}")
-    return start != b"["
+    if first_bytes(source.content) != b"{":
+        return True
+    lines = split_lines(source)
+    return len(lines) > 1 and lines[0][1].rstrip().endswith(b"}")
 
 
 def read_question_table(
@@ -99,18 +105,18 @@ def read_question_table(
     check_on_bad_row(on_bad_row)
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
-    table, broken = read_columns(flat, _needs(flat, columns or column_names(None)))
+    table, broken = read_columns(flat, _needs(flat, columns or column_names(None)), advice=_ADVICE)
     total = flat.total if limit is None else min(limit, flat.total)
     table = table.filter(pl.col(RECORD) < total).with_columns(
         image_id=pl.coalesce("image_id", "question_id"), answer_record_key=pl.lit(None, pl.List(pl.UInt8))
     )
     problems = [
-        *(one for one in broken if one.records[0] < total),
+        *(_in_lines(flat, one) for one in broken if one.records[0] < total),
         *find_problems(table, is_blank("question_id").fill_null(True), "question_id", "an id"),
         *find_problems(table, is_blank("question").fill_null(True), "question", "text that is not blank"),
         *find_duplicates(table, "question_id"),
     ]
-    dropped = settle(source, "questions", problems, total, on_bad_row, "row {}".format)
+    dropped = settle(source, "questions", problems, total, on_bad_row, flat.label)
     table = table.filter(~pl.col(RECORD).is_in(pl.Series(bad_records(problems), dtype=pl.UInt32).implode()))
     image_ids, notes = canonical_image_ids(table["image_id"])
     table = without_bad(table.with_columns(image_id=image_ids), problems)
@@ -119,16 +125,14 @@ def read_question_table(
         kind=f"questions {flat.form}",
         file=source.facts(),
         dropped=dropped,
-        notes=notes,
+        notes=flat.notes + notes,
     )
 
 
 def _needs(flat: FlatTable, names: Mapping[str, str]) -> dict[str, Column]:
     """Return what to read: columns named by the user must be there."""
     needs = {
-        name: Column(
-            "texts" if name == "answers" else "value", name not in _NEEDED and theirs == name, (theirs,)
-        )
+        name: Column(_KINDS.get(name, "value"), name not in _NEEDED and theirs == name, (theirs,))
         for name, theirs in names.items()
     }
     found = flat.names(needs)
@@ -139,6 +143,14 @@ def _needs(flat: FlatTable, names: Mapping[str, str]) -> dict[str, Column]:
     ]
     if missing or not flat.total:
         got = f"a table of {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}"
-        title = f"{flat.path}: got {got}, expected {', '.join(_NEEDED)}. Name its columns with --columns."
+        title = f"{flat.path}: got {got}, expected {', '.join(_NEEDED)}. {_ADVICE}."
         raise SourceError(problem_list(title, missing))
-    return needs
+    return {name: replace(need, is_optional=True) for name, need in needs.items()}  # a record may lack one
+
+
+def _in_lines(flat: FlatTable, problem: Problem) -> Problem:
+    """Return the problem of a record; that of a line that is no JSON object in words of lines."""
+    if flat.form != "JSONL" or problem.field != "record":
+        return problem
+    got = f"broken JSON ({decoding_error(flat.content[problem.records[0]])})"
+    return Problem(problem.records, "line", got, "one JSON object a line")

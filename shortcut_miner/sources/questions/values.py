@@ -1,7 +1,8 @@
-"""Values of questions in flat files (JSON, JSON Lines, CSV, Parquet), such as probabilities; and id lists."""
+"""Values of questions in flat tables of every form, such as probabilities; and lists of question ids."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Literal
 
 import msgspec
@@ -9,9 +10,18 @@ import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.opening.columns import Column
+from shortcut_miner.sources.opening.containers import is_workbook
 from shortcut_miner.sources.opening.csv_text import header_names
 from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.flat_tables import PARQUET_MAGIC, check_has_rows, open_table, read_columns
+from shortcut_miner.sources.opening.flat_tables import (
+    ARROW_MAGIC,
+    PARQUET_MAGIC,
+    FlatTable,
+    check_has_rows,
+    open_table,
+    read_columns,
+)
+from shortcut_miner.sources.opening.json_records import AnyId, id_text, is_fraction
 from shortcut_miner.sources.opening.json_text import (
     DECODE_ERRORS,
     fields_of,
@@ -19,7 +29,6 @@ from shortcut_miner.sources.opening.json_text import (
     parse_json,
     split_lines,
 )
-from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import (
     Reading,
     find_problems,
@@ -41,7 +50,8 @@ def read_question_values(
     Parameters
     ----------
     path : path-like
-        A JSON list of records, JSON Lines, CSV, Parquet or xlsx; plain, .gz or .zst, or a zip's member.
+        Parquet, Arrow, CSV, JSON Lines, a JSON list of records or xlsx; plain, .gz or .zst, or a zip's
+        member.
         ``questionId`` is read as question_id.
     columns : mapping of str to {"id", "number", "index"}
         Column -> what it holds: String, finite Float64, or UInt32.
@@ -54,11 +64,27 @@ def read_question_values(
         The file can't be read, lacks a column, or has rows that don't fit: all at once.
     """
     source = open_source(path, keep_workbooks=True)
-    return _read_values(source, columns, what)
+    return _read_values(source, open_table(source), columns, what)
 
 
-def _read_values(source: Source, columns: Mapping[str, Kind], what: str) -> Reading:
+def values_reader(
+    path: str | os.PathLike[str], columns: Mapping[str, Kind], given: str, *, what: str = "rows"
+) -> Callable[[], Reading] | None:
+    """Return what reads a file as :func:`read_question_values`; None if no record has the column `given`.
+
+    The file is opened once; without that name anywhere it is not split into records at all.
+    """
+    source = open_source(path, keep_workbooks=True)
+    is_text = not (source.content.startswith((PARQUET_MAGIC, ARROW_MAGIC)) or is_workbook(source.content))
+    if is_text and given.encode() not in source.content:
+        return None
     flat = open_table(source)
+    if flat.missing({given: Column("any")}):
+        return None
+    return partial(_read_values, source, flat, columns, what)
+
+
+def _read_values(source: Source, flat: FlatTable, columns: Mapping[str, Kind], what: str) -> Reading:
     is_json = flat.form.startswith("JSON")
     needs = {
         name: Column("whole" if kind == "index" else kind, names=_IDS if name == QUESTION_ID else ())
@@ -80,24 +106,20 @@ def _read_values(source: Source, columns: Mapping[str, Kind], what: str) -> Read
         elif kind == "id":
             is_bad = is_bad | (pl.col(name).str.strip_chars() == "")
         problems += find_problems(table, is_bad.fill_null(value=True), name, _WORDS[kind])
-    settle(source, what, problems, flat.total, "error")
-    return Reading(table=without_bad(table, problems), kind=f"table of {what}", file=source.facts())
-
-
-def has_column(path: str | os.PathLike[str], column: str) -> bool:
-    """Return whether the first records of a flat file have a column."""
-    return column in Content(open_source(path, keep_workbooks=True)).table.columns
+    settle(source, what, problems, flat.total, "error", flat.label)
+    good = without_bad(table, problems)
+    return Reading(table=good, kind=f"table of {what}", file=source.facts(), notes=flat.notes)
 
 
 def read_id_list(path: str | os.PathLike[str]) -> tuple[pl.Series, Reading]:
-    """Return question ids: a JSON list of ids or of records, an object's keys, a table, or lines.
+    """Return question ids: a JSON list of ids, an object's keys, lines, or a flat table of any form.
 
     Raises
     ------
     SourceError
         The file can't be read, holds no ids, or an id twice.
     """
-    source = open_source(path)
+    source = open_source(path, keep_workbooks=True)
     ids = _ids(source)
     if not len(ids):
         raise SourceError(f"{path}: got no ids, expected at least one. Check that this is the right file.")
@@ -113,7 +135,7 @@ def read_id_list(path: str | os.PathLike[str]) -> tuple[pl.Series, Reading]:
 
 def _ids(source: Source) -> pl.Series:
     start = first_bytes(source.content)
-    if source.content.startswith(PARQUET_MAGIC):
+    if source.content.startswith((PARQUET_MAGIC, ARROW_MAGIC)) or is_workbook(source.content):
         return _id_column(source)
     if start not in (b"[", b"{"):
         lines = source.content.decode("utf-8", "replace").splitlines()
@@ -128,11 +150,16 @@ def _ids(source: Source) -> pl.Series:
     if isinstance(top, dict):
         return pl.Series(QUESTION_ID, list(top), dtype=pl.String)
     try:
-        plain = msgspec.json.decode(source.content, type=list[int | str])
-        return pl.Series(QUESTION_ID, [str(one) for one in plain], dtype=pl.String)
+        plain = msgspec.json.decode(source.content, type=list[AnyId])
     except DECODE_ERRORS:
         return _id_column(source)
+    if bad := [one for one in plain if is_fraction(one)]:
+        raise SourceError(
+            f"{source.path}: got ids that are no whole numbers ({examples(bad)}), expected text or whole "
+            "numbers. Correct them."
+        )
+    return pl.Series(QUESTION_ID, [id_text(one) for one in plain], dtype=pl.String)
 
 
 def _id_column(source: Source) -> pl.Series:
-    return _read_values(source, {QUESTION_ID: "id"}, "ids").table[QUESTION_ID]
+    return _read_values(source, open_table(source), {QUESTION_ID: "id"}, "ids").table[QUESTION_ID]

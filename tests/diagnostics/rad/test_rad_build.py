@@ -131,11 +131,11 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
         ),
         (
             "question_id,question,answer\n1, ,a\n2,How?,b\n",
-            "row 0, question: got ' ', expected text that is not blank",
+            "line 2, question: got ' ', expected text that is not blank",
         ),
         (
             "question_id,question,answer\n1,Why?\n2,How?,b\n",
-            "row 0, row: got 2 values, expected 3, as in the header",
+            "line 2, row: got 2 values, expected 3, as in the header",
         ),
         ("question_id,question,answer\n", "got a table of 0 rows"),
     ],
