@@ -2,18 +2,15 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from shortcut_miner.errors import SourceError, examples
-from shortcut_miner.sources.answers.formats import PREDICTIONS, SOFT_LABELS
+from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.images import regions
-from shortcut_miner.sources.images.formats import LABELS, SCENE_GRAPHS
 from shortcut_miner.sources.opening.files import FileFacts, find_file, open_source
-from shortcut_miner.sources.opening.json_text import Top, excerpt, fields_of, first_bytes
-from shortcut_miner.sources.opening.kinds import Content, Format, Shape, find_format, wrong_kind
+from shortcut_miner.sources.opening.kinds import Content, Format, find_format, wrong_kind
 from shortcut_miner.sources.opening.streams import facts_and_packing
-from shortcut_miner.sources.questions.formats import ANNOTATIONS, GQA, QUESTIONS
+from shortcut_miner.sources.shapes import ANSWERS, IMAGES, QUESTIONS, shape_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +41,7 @@ class FileKind:
 
 def all_formats() -> tuple[Format, ...]:
     """Return the formats of all families; where content fits several, the first one counts."""
-    return (
-        *QUESTIONS, *ANNOTATIONS, *GQA, *regions.FORMATS, *regions.INFO, *LABELS, *SCENE_GRAPHS,
-        *PREDICTIONS, *SOFT_LABELS,
-    )  # fmt: skip
+    return (*QUESTIONS, *regions.FORMATS, *regions.INFO, *IMAGES, *ANSWERS)
 
 
 def recognise(path: str | os.PathLike[str]) -> FileKind:
@@ -56,14 +50,14 @@ def recognise(path: str | os.PathLike[str]) -> FileKind:
     Raises
     ------
     SourceError
-        The file can't be read, or is no JSON, JSONL, CSV, xlsx or Parquet.
+        The file can't be read, or is no JSON, JSONL, CSV, xlsx, Parquet or Arrow.
     BackendError
         An .xlsx file without fastexcel.
     """
     if kind := _streamed(path):
         return kind
     source = open_source(path, keep_workbooks=True)
-    shape = shape_of(Content(source))
+    shape = shape_of(Content(source), all_formats())
     return FileKind(
         kind=shape.kind,
         counts=shape.counts,
@@ -89,50 +83,8 @@ def known_format(content: Content, formats: Sequence[Format], expected: str) -> 
     if found is None:
         if content.forms == ("CSV",) and all(one.form != "CSV" for one in formats):
             content.json  # noqa: B018  # says why text is no JSON
-        raise wrong_kind(content.source, shape_of(content), expected)
+        raise wrong_kind(content.source, shape_of(content, all_formats()), expected)
     return found
-
-
-def shape_of(content: Content) -> Shape:
-    """Return what a file is: a format of any family, or a description."""
-    if (found := find_format(content, all_formats())) and found.form:
-        notes = content.json.notes if found.form == "JSON" else ()
-        return Shape(found.kind, found.count(content.view(found.form)), notes=notes)
-    if content.is_lines:
-        keys = examples(fields_of(content.lines[0][1]))
-        return Shape(f"JSON Lines with the keys {keys}", {"lines": len(content.lines)}, is_known=False)
-    if content.forms[-1] == "JSON":
-        return replace(_document(content.json.top), notes=content.json.notes)
-    return _table(content)
-
-
-def _document(top: Top) -> Shape:
-    if not top:
-        return Shape(f"an empty JSON {'list' if isinstance(top, list) else 'object'}", is_known=False)
-    if isinstance(top, dict):
-        return Shape(f"a JSON object with the keys {examples(top)}", {"keys": len(top)}, is_known=False)
-    fields = fields_of(top[0])
-    if not fields:
-        return Shape(f"a JSON list that starts with {excerpt(top[0])}", {"values": len(top)}, is_known=False)
-    kind = f"a JSON list of records with {examples(fields)}"
-    return Shape(kind, {"records": len(top)}, is_known=False)
-
-
-def _table(content: Content) -> Shape:
-    table = content.table
-    columns = f"with the columns {examples(table.columns, limit=20)}"
-    counts = {"rows": table.total}
-    if table.form == "xlsx":
-        if not table.columns:
-            return Shape("an .xlsx file whose first sheet is empty", is_known=False)
-        return Shape(f"an .xlsx file {columns}", counts, is_known=False)
-    if table.types:
-        article = "an" if table.form == "Arrow" else "a"
-        return Shape(f"{article} {table.form} table {columns}", counts, is_known=False)
-    if len(table.columns) > 1:
-        return Shape(f"a text table {columns}", counts, is_known=False)
-    start = excerpt(first_bytes(content.source.content, 40))
-    return Shape(f"text that starts with {start!r}" if start else "nothing but blanks", is_known=False)
 
 
 def _streamed(path: str | os.PathLike[str]) -> FileKind | None:

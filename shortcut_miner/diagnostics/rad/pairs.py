@@ -12,14 +12,14 @@ from shortcut_miner.diagnostics.rad.inputs import read_questions
 from shortcut_miner.diagnostics.rad.outputs import read_folder
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError, examples, problem_list
 from shortcut_miner.sources.answers.predictions import read_predictions
-from shortcut_miner.sources.opening.columns import Column
+from shortcut_miner.sources.opening.columns import Column, optional
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import open_table, read_columns
 from shortcut_miner.sources.opening.reading import Reading, settle
 from shortcut_miner.storage import InputRecord
 
 _COLUMNS = ("original_id", "augmented_id", "augmentation")
-_NEEDS = {name: Column("value", is_optional=name == "augmentation") for name in _COLUMNS}
+_NEEDS = {name: Column("id") for name in _COLUMNS[:2]} | {"augmentation": Column("value", is_optional=True)}
 _ONE_TYPE = "all pairs"
 
 
@@ -88,7 +88,7 @@ def read_pairs(path: Path) -> Reading:
             f"{path}: got {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}, "
             f"expected {', '.join(_COLUMNS)}. Rename its columns."
         )
-    table, problems = read_columns(flat, _NEEDS)
+    table, problems = read_columns(flat, optional(_NEEDS))
     settle(source, "pairs", problems, flat.total, "error", flat.label)
     table = table.select(_COLUMNS).with_columns(pl.col("augmentation").fill_null(_ONE_TYPE))
     bad = table.with_row_index("row").filter(pl.any_horizontal(pl.col(*_COLUMNS[:2]).fill_null("") == ""))
@@ -99,7 +99,7 @@ def read_pairs(path: Path) -> Reading:
         )
     unique = table.unique(maintain_order=True)
     notes = (f"{len(table) - len(unique):,} repeated pairs count once",) if len(unique) < len(table) else ()
-    return Reading(table=unique, kind="pairs", file=source.facts(), notes=notes)
+    return Reading(table=unique, kind="pairs", file=source.facts(), notes=flat.notes + notes)
 
 
 def _check_known(pairs: pl.DataFrame, questions: pl.DataFrame, column: str, name: str) -> None:

@@ -100,7 +100,8 @@ def read_plan_answers(
     lengths = shape.lengths()
     unknown: list[str] = []
     rows = left_out = 0
-    for block in _blocks(open_table(source)):
+    flat = open_table(source)
+    for block in _blocks(flat):
         joined = block.join(places, on="question_id", how="left", validate="m:1", maintain_order="left")
         place = joined["place"].cast(pl.Int64).fill_null(_NONE).to_numpy()
         perturbation = joined["perturbation"].cast(pl.Int64).to_numpy()
@@ -115,7 +116,7 @@ def read_plan_answers(
         answers[shape.first[place[taken]] + perturbation[taken]] = numbers.of(joined["answer"])[taken]
     _check_whole(path, shape, answers, rows, unknown)
     notes = (f"answers to questions that the plan leaves out: {left_out:,}",) if left_out else ()
-    return PlanAnswers(answers, right, source.facts(), notes)
+    return PlanAnswers(answers, right, source.facts(), flat.notes + notes)
 
 
 def _named(rows: pl.DataFrame) -> list[str]:

@@ -28,9 +28,11 @@ from shortcut_miner.sources.images.region_tables import (
 )
 from shortcut_miner.sources.opening.files import FileFacts, file_facts, open_source
 from shortcut_miner.sources.opening.json_records import decode_all
-from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, excerpt, fields_of, parse_json
+from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of, parse_json
+from shortcut_miner.sources.opening.kinds import Content, wrong_kind
 from shortcut_miner.sources.opening.reading import Problem
 from shortcut_miner.sources.opening.streams import START_BYTES, start_of
+from shortcut_miner.sources.shapes import ANSWERS, IMAGES, QUESTIONS, shape_of
 
 REGIONS_H5, REGIONS_INFO = "GQA objects HDF5", "GQA objects info JSON"
 H5_MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -68,10 +70,8 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     source = open_source(info)
     parsed = parse_json(source)
     if isinstance(parsed.top, list) or not is_info(parsed.top):
-        raise SourceError(
-            f"{info}: got JSON that starts with {excerpt(source.content[:60])}, expected {REGIONS_INFO} "
-            "({image: {objectsNum, index}}). Check that this is the right file."
-        )
+        shape = shape_of(Content(source), (*QUESTIONS, *IMAGES, *ANSWERS))
+        raise wrong_kind(source, shape, f"{REGIONS_INFO} ({{image: {{objectsNum, index}}}})")
     wanted = None if images is None else frozenset(images)
     names = [name for name in parsed.top if wanted is None or name in wanted]
     decoded = decode_all([parsed.top[name] for name in names], _Info)

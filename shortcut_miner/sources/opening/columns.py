@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -66,6 +66,11 @@ class Column:
 
 
 Needs = Mapping[str, Column]
+
+
+def optional(needs: Needs) -> dict[str, Column]:
+    """Return what to read of a table that has all it needs, but not in each record: null there."""
+    return {name: replace(need, is_optional=True) for name, need in needs.items()}
 
 
 def fits(dtype: pl.DataType, kind: Kind) -> bool:

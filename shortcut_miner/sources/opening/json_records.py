@@ -214,7 +214,9 @@ def decoding_problem(position: int, field: str, raw: bytes | msgspec.Raw, error:
     text, path = (parts["text"], parts["path"] or "") if parts else (str(error), "")
     if match := _TYPE_ERROR.match(text):
         got = _WORDS.get(match["got"], match["got"]) if path else excerpt(raw)
-        return Problem((position,), field + path, got, _types_in_words(match["expected"].split(" | ")))
+        names = match["expected"].split(" | ")
+        expected = _types_in_words(names) if path else _field_in_words(names)
+        return Problem((position,), field + path, got, expected)
     if match := _LENGTH_ERROR.match(text):
         expected = f"{_types_in_words([match['expected']])} of length {match['length']}"
         return Problem((position,), field + path, excerpt(raw), expected)
@@ -231,9 +233,11 @@ _UNIONS = {
 }
 
 
+def _field_in_words(names: Sequence[str]) -> str:
+    return _UNIONS.get(frozenset(names) - {"null", "NoneType"}) or _types_in_words(names)
+
+
 def _types_in_words(names: Sequence[str]) -> str:
-    if union := _UNIONS.get(frozenset(names) - {"null", "NoneType"}):
-        return union
     return " or ".join(_WORDS.get(name, name) for name in names if name not in ("null", "NoneType"))
 
 
@@ -242,4 +246,4 @@ def _annotation_in_words(annotation: Any) -> str:
         return _types_in_words([annotation.__name__])
     names = [getattr(one, "__name__", "list") for one in get_args(annotation)]
     is_union = not hasattr(annotation, "__origin__")
-    return _types_in_words(names) if is_union else "a list"
+    return _field_in_words(names) if is_union else "a list"

@@ -1,8 +1,10 @@
 """Formats: what a table of a family's formats holds, and how a file's content finds its format in it.
 
-Each family has such a table, ``FORMATS``: :mod:`~shortcut_miner.sources.questions.formats`,
-:mod:`~shortcut_miner.sources.answers.formats`, :mod:`~shortcut_miner.sources.images.formats` and
-:mod:`~shortcut_miner.sources.images.regions`. Its readers choose by it, and so does
+Each family has its tables: ``QUESTIONS``, ``ANNOTATIONS`` and ``GQA`` of
+:mod:`~shortcut_miner.sources.questions.formats`, ``PREDICTIONS`` and ``SOFT_LABELS`` of
+:mod:`~shortcut_miner.sources.answers.formats`, ``LABELS`` and ``SCENE_GRAPHS`` of
+:mod:`~shortcut_miner.sources.images.formats`, and ``FORMATS`` of
+:mod:`~shortcut_miner.sources.images.regions`. Its readers choose by them, and so does
 :func:`~shortcut_miner.sources.recognise.recognise`.
 """
 

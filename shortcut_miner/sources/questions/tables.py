@@ -5,14 +5,13 @@ Forms: Parquet, Arrow, CSV, JSON Lines, a JSON list of records, xlsx.
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
 
 import polars as pl
 
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.columns import Column, Kind
+from shortcut_miner.sources.opening.columns import Column, Kind, optional
 from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_columns
 from shortcut_miner.sources.opening.json_text import decoding_error, first_bytes, split_lines
@@ -145,7 +144,7 @@ def _needs(flat: FlatTable, names: Mapping[str, str]) -> dict[str, Column]:
         got = f"a table of {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}"
         title = f"{flat.path}: got {got}, expected {', '.join(_NEEDED)}. {_ADVICE}."
         raise SourceError(problem_list(title, missing))
-    return {name: replace(need, is_optional=True) for name, need in needs.items()}  # a record may lack one
+    return optional(needs)  # a record may lack one
 
 
 def _in_lines(flat: FlatTable, problem: Problem) -> Problem:
