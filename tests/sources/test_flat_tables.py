@@ -196,17 +196,71 @@ def test_tables_without_rows(tmp_path: Path, write: Write) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_blocks_are_the_whole_in_pieces(tmp_path: Path, form: str) -> None:
+def test_blocks_are_the_whole_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    monkeypatch.setattr("shortcut_miner.sources.opening.json_records.CHUNK_RECORDS", 1)
+    monkeypatch.setattr("shortcut_miner.sources.opening.flat_tables.CHUNK_RECORDS", 1)
     flat = table_of(as_file(tmp_path, form))
     blocks = [table for table, _ in read_blocks(flat, NEEDS, 2)]
     assert pl.concat(blocks).rows() == ROWS
-    assert [len(block) for block in blocks] == ([2, 1] if form == "Parquet" else [3])
+    assert [len(block) for block in blocks] == ([2, 1] if form in ("Parquet", "JSON", "JSONL") else [3])
 
 
 def test_columns_are_read_lazily(tmp_path: Path) -> None:
     flat = table_of(as_file(tmp_path, "Parquet"))
     scan = scan_columns(flat, {"name": Column("text"), "place": Column("whole")})
+    assert "PROJECT 2/5 COLUMNS" in scan.explain()
     assert scan.filter(pl.col("place") > 2).collect().rows() == [("yes", 3), ("NA", 7)]
+
+
+@pytest.mark.parametrize("name", ["more", 'a"b', "a\\b", "a\tb", "a?b"])
+@pytest.mark.parametrize("form", ["JSON", "JSONL"])
+def test_one_field_for_several_columns_under_any_name(write: Write, form: str, name: str) -> None:
+    records = [{name: "x|y", "a?b ": 1}, {name: "z"}]
+    lines = "\n".join(map(json.dumps, records))
+    flat = table_of(write("t", records if form == "JSON" else lines))
+    needs = {"one": Column("text", names=(name,)), "two": Column("texts", names=(name,))}
+    needs |= {"more": Column("any", is_optional=True), "other": Column("any", True, ("a?b ",))}
+    table, problems = read_columns(flat, needs)
+    assert (table["one"].to_list(), table["two"].to_list()) == (["x|y", "z"], [["x", "y"], ["z"]])
+    assert (table["other"].to_list(), problems) == ([1, None], [])
+
+
+@pytest.mark.parametrize("value", [["d", "e"], {"d": 1}])
+def test_values_that_are_lists_are_problems_of_their_record(write: Write, value: Any) -> None:
+    flat = table_of(write("t.json", [{"a": "x"}, {"a": value}, {"a": None}, {"a": 1.5}, {"a": True}]))
+    table, (problem,) = read_columns(flat, {"a": Column("value")})
+    assert table.rows() == [(0, "x"), (2, None), (3, "1.5"), (4, "True")]
+    assert (problem.records, problem.got, problem.expected) == ((1,), json.dumps(value), "text or numbers")
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_ids_are_text_or_whole_numbers(tmp_path: Path, form: str) -> None:
+    path = tmp_path / "t"
+    ids = [1.0, 20.0, 1.5]
+    if form == "JSON":
+        path.write_text(json.dumps([{"id": one} for one in ids]))
+    elif form == "JSONL":
+        path.write_text("\n".join(json.dumps({"id": one}) for one in ids))
+    elif form in ("Parquet", "Arrow"):
+        frame = pl.DataFrame({"id": ids})
+        (frame.write_parquet if form == "Parquet" else frame.write_ipc)(path)
+    elif form == "xlsx":
+        with xlsxwriter.Workbook(path) as book:
+            book.add_worksheet().write_column(0, 0, ["id", *ids])
+    else:
+        path.write_text("\n".join(["id", *map(str, ids)]))
+    table, problems = read_columns(table_of(path), {"id": Column("id")})
+    if form in ("CSV", "TSV", "semicolon"):  # where all is text
+        assert (table["id"].to_list(), problems) == (["1.0", "20.0", "1.5"], [])
+        return
+    assert table["id"].to_list()[:2] == ["1", "20"]
+    assert [(one.records, one.expected) for one in problems] == [((2,), "a whole number or text")]
+    assert "1.5" in problems[0].got
+
+
+def test_whole_answers_are_lists_of_texts(tmp_path: Path) -> None:
+    pl.DataFrame({"a": [1, None]}).write_parquet(tmp_path / "t")
+    assert read_columns(table_of(tmp_path / "t"), {"a": Column("texts")})[0]["a"].to_list() == [["1"], None]
 
 
 @given(

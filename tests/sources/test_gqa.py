@@ -200,3 +200,11 @@ def test_golden_world(real_data: Path) -> None:
     assert read_gqa_questions(world).table.equals(table)
     graphs = read_scene_graphs(world / "val_sceneGraphs.json.gz")
     assert (len(graphs.images), len(graphs.table)) == (200, 2_200)
+
+
+def test_an_empty_archive_beside_the_questions_is_left_out(tmp_path: Path) -> None:
+    import zipfile
+
+    (tmp_path / "q.json").write_text('{"1": {"imageId": "a", "question": "Why?"}}')
+    zipfile.ZipFile(tmp_path / "e.zip", "w").close()
+    assert read_gqa_questions(tmp_path).notes == ("files of another format left out: 'e.zip'",)

@@ -76,3 +76,29 @@ def test_rows_that_do_not_fit(write: Write, content: Any, told: str) -> None:
 )
 def test_lists_of_ids(write: Write, content: Any, ids: list[str]) -> None:
     assert read_id_list(write("ids", content))[0].to_list() == ids
+
+
+def test_a_column_that_occurs_late_is_found(write: Write) -> None:
+    records = [{"question_id": at} for at in range(30)] + [{"question_id": 30, "importance": 1}]
+    assert values_reader(write("v.json", records), {"question_id": "id"}, "importance") is not None
+    assert values_reader(write("v.json", records[:30]), {"question_id": "id"}, "importance") is None
+
+
+def test_notes_of_repairs_are_kept(write: Write) -> None:
+    path = write("v.json", '[{"question_id": 1, "importance": 1, "more": NaN}]')
+    notes = read_question_values(path, {"question_id": "id"}).notes
+    assert notes == ("NaN or infinite numbers read as null: 1",)
+
+
+def test_lists_of_ids_in_tables_of_other_forms(tmp_path: Path) -> None:
+    frame = pl.DataFrame({"question_id": ["007", "8"]})
+    frame.write_ipc(tmp_path / "a")
+    frame.write_excel(tmp_path / "x.xlsx")
+    for name in ("a", "x.xlsx"):
+        assert read_id_list(tmp_path / name)[0].to_list() == ["007", "8"]
+
+
+def test_fractions_are_no_ids(write: Write) -> None:
+    assert read_id_list(write("ids", [1.0, "2"]))[0].to_list() == ["1", "2"]
+    with pytest.raises(SourceError, match=r"no whole numbers \('?1.5'?\)"):
+        read_id_list(write("ids", [1.5, 2]))
