@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 PathText = str | PathLike[str]
+_MOST_SHOWN = 60  # characters of a wrong value
 
 OnBadRow = Literal["error", "skip"]
 ItemKinds = Literal["words", "objects", "both"]
@@ -117,7 +118,7 @@ def as_paths(files: "DataclassInstance") -> None:
     """Turn the texts in a dataclass of files into Paths, in place."""
     for field in dataclasses.fields(files):
         value = getattr(files, field.name)
-        if value is not None:
+        if value is not None or field.default is dataclasses.MISSING:
             object.__setattr__(files, field.name, as_path(field.name, value))
 
 
@@ -125,7 +126,9 @@ def as_path(name: str, value: object) -> Path:
     """Return a path that was given as text or Path; anything else is a ConfigError."""
     if isinstance(value, str | PathLike):
         return Path(value)
-    raise ConfigError(f"{name}: got {value!r}, expected a path. Give {option_name(name)}.")
+    shown = repr(value)
+    got = shown if len(shown) <= _MOST_SHOWN else type(value).__name__
+    raise ConfigError(f"{name}: got {got}, expected a path. Give {option_name(name)}.")
 
 
 def as_path_if_given(name: str, value: object) -> Path | None:

@@ -38,11 +38,6 @@ Method = Annotated[FpvgConfig, Parameter(name="*", group=METHOD)]
 ScoreMethod = Annotated[ScoreConfig, Parameter(name="*", group=METHOD)]
 
 _DEFAULT_METHOD, _DEFAULT_SCORE = FpvgConfig(), ScoreConfig()
-_SHOWN_METRICS = (
-    "fpvg_plus", "good_correct", "good_wrong", "bad_correct", "bad_wrong", "accuracy_all",
-    "accuracy_relevant", "accuracy_irrelevant", "correct_to_incorrect_plus", "correct_to_incorrect_minus",
-    "sufficiency", "comprehensiveness", "match_relevant", "match_irrelevant",
-)  # fmt: skip
 
 
 def build(
@@ -148,9 +143,11 @@ def print_scores(report: "ScoreReport", most: int) -> None:
     """Print FPVG, accuracies and ratios over all questions, FPVG+ per type, and what else there is."""
     import polars as pl
 
+    from shortcut_miner.diagnostics.fpvg.score import SHOWN_METRICS
+
     scores = report.scores
     print_title("Shares and accuracies in percent, ratios as they are [95% interval]")
-    print_metrics(scores.filter(pl.col("subgroup") == "all", pl.col("metric").is_in(_SHOWN_METRICS)))
+    print_metrics(scores.filter(pl.col("subgroup") == "all", pl.col("metric").is_in(SHOWN_METRICS)))
     by_type = scores.filter(pl.col("subgroup") != "all", pl.col("metric") == "fpvg_plus")
     if len(by_type) and most:
         print_title("FPVG+ by type of question")
@@ -159,7 +156,7 @@ def print_scores(report: "ScoreReport", most: int) -> None:
         table = getattr(report, name)
         if table is not None:
             print_title(title)
-            is_shown = pl.col("metric").is_in(_SHOWN_METRICS)
+            is_shown = pl.col("metric").is_in(SHOWN_METRICS)
             is_whole = pl.col("subgroup") == "all" if "subgroup" in table.columns else True
             print_frame(table.filter(is_shown, is_whole))
 

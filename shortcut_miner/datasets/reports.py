@@ -18,6 +18,10 @@ from shortcut_miner.timing import StageCost, cost_text
 Table = Callable[[], pl.DataFrame]
 
 
+class NoTableError(ConfigError, AttributeError):
+    """A build did not make the table that was asked for; to ``hasattr``, an attribute that is not there."""
+
+
 def shown_whole() -> pl.Config:
     """Return the context in which a small table shows all of its columns and rows."""
     return pl.Config(
@@ -150,11 +154,15 @@ class BuildReport:
             tables = self.__dict__.get("tables", ())
             if name in tables:
                 return tables[name]
+            if isinstance(getattr(type(self), name, None), property):
+                raise self._no_table(name)
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:
         """List the public attributes, and the tables that are there."""
-        return sorted({*(name for name in super().__dir__() if not name.startswith("_")), *self.tables})
+        public = {name for name in super().__dir__() if not name.startswith("_")}
+        asked_for = {name for name in public if isinstance(getattr(type(self), name, None), property)}
+        return sorted(public - asked_for | {*self.tables})
 
     def in_words(self, wall_seconds: float | None = None) -> dict[str, str]:
         """Return what the console prints: `words`, where it lies, and how long it took."""
@@ -181,25 +189,32 @@ class BuildReport:
 
     def _table(self, name: str) -> pl.DataFrame:
         if name not in self.tables:
-            raise ConfigError(
-                f"{name}: got no such table in this {self.command}, expected one of {examples(self.tables)}. "
-                "Build with the option that asks for it."
-            )
+            raise self._no_table(name)
         return self.tables[name]
 
+    def _no_table(self, name: str) -> "NoTableError":
+        return NoTableError(
+            f"{name}: got no such table in this {self.command}, expected one of {examples(self.tables)}. "
+            "Build with the option that asks for it."
+        )
+
     def __repr__(self) -> str:
-        """Return a line a name, as on the console."""
+        """Return a line a name, notes and warnings first, as on the console."""
         width = max(map(len, self.in_words()))
         lines = [f"{name:<{width}}  {text}" for name, text in self.in_words().items()]
-        return "\n".join([self.command, *lines])
+        return "\n".join([self.command, *self._remarks(), *lines])
+
+    def _remarks(self) -> list[str]:
+        return [f"note: {text}" for text in self.notes] + [f"warning: {text}" for text in self.warnings]
 
     def _repr_html_(self) -> str:
+        remarks = "".join(f"<p>{html.escape(text)}</p>" for text in self._remarks())
         rows = "".join(
             f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
             f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
             for name, text in self.in_words().items()
         )
-        return f"<table><caption>{html.escape(self.command)}</caption>{rows}</table>"
+        return f"<table><caption>{html.escape(self.command)}</caption>{rows}</table>{remarks}"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)

@@ -79,10 +79,13 @@ def score_rad(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
     return sm.rad.score(folder, original=original, augmented={"m": augmented}, out=out, resamples=10)
 
 
-def score_fpvg(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
+def fpvg_answers(demo: Demo) -> dict[str, dict[str, Path]]:
     world = demo.world.gqa_questions.parent
-    runs = {name: {"m": world / f"{MODEL}_{name}_regions.json"} for name in ("all", "relevant", "irrelevant")}
-    return sm.fpvg.score(folder, **runs, out=out, resamples=10)
+    return {name: {"m": world / f"{MODEL}_{name}_regions.json"} for name in ("all", "relevant", "irrelevant")}
+
+
+def score_fpvg(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
+    return sm.fpvg.score(folder, **fpvg_answers(demo), out=out, resamples=10)
 
 
 def score_swapmix(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from diagnostics.room_cases import ROOMS, Demo, Room
+from diagnostics.room_cases import ROOMS, Demo, Room, fpvg_answers
 
 import shortcut_miner as sm
 from shortcut_miner import rooms
@@ -282,7 +282,8 @@ def test_a_report_speaks_as_the_console_does(room: Room, built: Built) -> None:
     words = report.in_words()
     lines = repr(report).splitlines()
     assert lines[0] == room.command
-    assert [line.split("  ")[0] for line in lines[1:]] == list(words)
+    remarks = len(report.notes) + len(report.warnings)
+    assert [line.split("  ")[0] for line in lines[1 + remarks :]] == list(words)
     assert len(lines) < 20
     page = report._repr_html_()
     assert page.startswith("<table>")
@@ -301,6 +302,36 @@ def test_a_table_that_was_not_asked_for(room: Room, demo: Demo) -> None:
         with pytest.raises(ConfigError, match=rf"{missing}: got no such table in this {room.command}"):
             getattr(report, missing)
     assert set(report.tables) >= set(room.tables)
+
+
+@each_room
+def test_tables_that_are_not_there_are_no_attributes(room: Room, demo: Demo) -> None:
+    report = room.build(**room.files(demo), limit=LIMIT)
+    for name in ("matches", "dropped_rules", "regions_long", "similar_attributes", "nonsense"):
+        assert hasattr(report, name) == (name in dir(report)) == (name in report.tables)
+        assert name in report.tables or getattr(report, name, "none") == "none"
+    assert {*report.tables} <= {name for name, _ in inspect.getmembers(report)}
+
+
+@each_room
+def test_a_report_says_notes_and_warnings(room: Room, demo: Demo, built: Built) -> None:
+    report, _ = built(room)
+    marked = dataclasses.replace(report, notes=("a < b",), warnings=("few",))
+    assert {"note: a < b", "warning: few"} <= {*repr(marked).splitlines()}
+    assert "<p>note: a &lt; b</p><p>warning: few</p>" in marked._repr_html_()
+
+
+def test_fpvg_shows_the_figures_of_each_list_of_ids(demo: Demo, built: Built, tmp_path: Path) -> None:
+    (room,) = (room for room in ROOMS if room.name == "fpvg")
+    _, folder = built(room)
+    ids = pl.read_parquet(folder / "regions.parquet").filter("is_evaluable")["question_id"].head(40)
+    (tmp_path / "ids.json").write_text(json.dumps(ids.to_list()), encoding="utf-8")
+    for given in ({}, {"ids": {"some": tmp_path / "ids.json"}}):
+        report = sm.fpvg.score(folder, **fpvg_answers(demo), **given, resamples=10)
+        table = report.paper_table()
+        assert table.columns == ["group", "metric", "m"]
+        assert {"fpvg_plus", "accuracy_all"} <= {*table["metric"]}
+        assert f"{table.filter(metric='fpvg_plus')['m'][0]:.2f}" in repr(report)
 
 
 @each_room

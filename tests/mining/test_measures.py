@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shortcut_miner.mining.evidence import measures
 from shortcut_miner.mining.evidence.measures import (
     FURTHER_MEASURES,
     MEASURES,
@@ -176,3 +177,16 @@ def test_false_discovery_q(method: str) -> None:
     expected = np.minimum(np.array([0.04, 0.004, 0.2, 0.04]) * factor, 1)
     np.testing.assert_allclose(false_discovery_q(p_values, method), expected)
     assert false_discovery_q(np.empty(0), method).shape == (0,)
+
+
+def test_a_measure_of_nothing_is_null(monkeypatch: pytest.MonkeyPatch) -> None:
+    row_answers = pl.col("antecedent_count").cast(pl.Float64) * pl.col("answer_count")
+    changed = {**MEASURES, "leverage": pl.col("rule_count") / row_answers.sqrt()}
+    monkeypatch.setattr(measures, "MEASURES", changed)
+    counts = {
+        "transaction_count": 9,
+        "antecedent_count": [4, 2],
+        "answer_count": [0, 2],
+        "rule_count": [0, 2],
+    }
+    assert with_further_measures(pl.DataFrame(counts))["leverage"].to_list() == [None, 1.0]

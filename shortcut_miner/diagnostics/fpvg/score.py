@@ -42,6 +42,14 @@ from shortcut_miner.timing import OnStage
 GROUPS = ("structural", "semantic")
 
 
+# The figures of the article's tables.
+SHOWN_METRICS = (
+    "fpvg_plus", "good_correct", "good_wrong", "bad_correct", "bad_wrong", "accuracy_all",
+    "accuracy_relevant", "accuracy_irrelevant", "correct_to_incorrect_plus", "correct_to_incorrect_minus",
+    "sufficiency", "comprehensiveness", "match_relevant", "match_irrelevant",
+)  # fmt: skip
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class ScoreReport(reports.ScoreReport):
     """Scores of models on one FPVG folder.
@@ -71,6 +79,11 @@ class ScoreReport(reports.ScoreReport):
     seeds: pl.DataFrame | None
     drops: pl.DataFrame | None
     quadrants: pl.DataFrame | None
+
+    def paper_table(self) -> pl.DataFrame:
+        """Return the article's figures over all questions: a row a figure of a group, a column a model."""
+        shown = self.scores.filter(pl.col("subgroup") == "all", pl.col("metric").is_in(SHOWN_METRICS))
+        return shown.pivot("model", index=["group", "metric"], values="value", maintain_order=True)
 
 
 def score(

@@ -118,6 +118,8 @@ class RadConfig:
         object.__setattr__(self, "types", _listed("types", self.types, TYPES))
         object.__setattr__(self, "forms", _listed("forms", self.forms, FORMS))
         check_whole(self, "seed", 0)
+        if not isinstance(self.columns, str | None):
+            reject("columns", self.columns, "text, such as question=text,answer=label")
         if self.split is not None and not all(one.isalnum() or one in "-_." for one in self.split or "/"):
             reject("split", self.split, "letters, digits, - and _")
 

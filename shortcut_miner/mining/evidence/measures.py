@@ -116,13 +116,13 @@ def with_measures(rules: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_further_measures(table: pl.DataFrame) -> pl.DataFrame:
-    """Return `table` with confidence_low, confidence_high, leverage and certainty after its four counts.
+    """Return `table` with the ``FURTHER_MEASURES`` after its four counts; 0 divided by 0 is null.
 
     >>> counts = {"transaction_count": [10], "antecedent_count": [4], "answer_count": [5], "rule_count": [3]}
     >>> with_further_measures(pl.DataFrame(counts)).select("leverage", "certainty").row(0)
     (0.1, 0.5)
     """
-    return table.with_columns(**{name: MEASURES[name] for name in FURTHER_MEASURES})
+    return table.with_columns(**{name: MEASURES[name].fill_nan(None) for name in FURTHER_MEASURES})
 
 
 def binomial_excess_p(

@@ -5,6 +5,7 @@ functions beside it and turns the result into a Polars frame; there is no algori
 """
 
 from collections.abc import Sequence
+from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
@@ -209,7 +210,7 @@ def match_rule_pairs(
 
 
 def _check_threads(threads: int | None) -> None:
-    if threads is not None and threads < 1:
+    if threads is not None and not (isinstance(threads, Integral) and threads >= 1):
         raise ConfigError(f"threads: got {threads}, expected 1 or more. Leave it out to use all processors.")
 
 
