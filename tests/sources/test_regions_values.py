@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 from shortcut_miner.errors import SourceError
+from shortcut_miner.sources.images import regions_flat
 from shortcut_miner.sources.images.regions import read_regions
 
 SIDES: dict[str, Any] = {side: [1.0, 2.0] for side in ("x1", "y1", "x2", "y2")}
@@ -58,3 +59,18 @@ def test_uneven_rows_of_open_images(tmp_path: Path) -> None:
     (tmp_path / "o.csv").write_text(header.replace(",", ";"))
     with pytest.raises(SourceError, match="expected one of GQA objects HDF5"):
         read_regions(tmp_path / "o.csv", sizes=sizes)
+
+
+@pytest.mark.parametrize("row", ["a,b,0,1", '"a",b,0,1'])
+def test_open_images_rows_are_told_by_their_lines_in_any_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: str
+) -> None:
+    monkeypatch.setattr(regions_flat, "_BATCH_BYTES", 20)
+    rows = ["a,b,0,1,0,1"] * 4
+    path = tmp_path / "o.csv"
+    path.write_text("\n".join(["ImageID,LabelName,XMin,XMax,YMin,YMax", *rows, row, *rows]) + "\n")
+    sizes = pl.DataFrame({"image_id": ["a"], "width": [10.0], "height": [10.0]})
+    with pytest.raises(SourceError, match="line 6: got 4 values, expected 6"):
+        read_regions(path, sizes=sizes)
+    path.write_text(path.read_text().replace(row + "\n", ""))
+    assert len(read_regions(path, sizes=sizes).regions) == 8

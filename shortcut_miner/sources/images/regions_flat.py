@@ -1,6 +1,5 @@
 """Detections as flat tables: Open Images CSV, and Parquet in our own schema."""
 
-import io
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from shortcut_miner.errors import ConfigError, SourceError, examples, problem_li
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, box_rows, empty_column
 from shortcut_miner.sources.opening.columns import Column, fractions
-from shortcut_miner.sources.opening.csv_text import csv_rows
+from shortcut_miner.sources.opening.csv_text import csv_rows, parse_csv
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import (
     PARQUET_MAGIC,
@@ -105,8 +104,7 @@ def open_images_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]
 
 def _csv_batches(stream: Stream, images: Collection[str] | None) -> Iterator[pl.DataFrame]:
     """Give the file's rows in pieces that fit in memory, as text and numbers."""
-    header = _csv_header(stream.content.readline())
-    first = 2
+    header, first = stream.content.readline(), 2
     wanted = {"image_id": "ImageID", "label": "LabelName", "score": "Confidence"} | {
         "x1": "XMin", "x2": "XMax", "y1": "YMin", "y2": "YMax",
     }  # fmt: skip
@@ -114,7 +112,7 @@ def _csv_batches(stream: Stream, images: Collection[str] | None) -> Iterator[pl.
         batch = _parsed_csv(stream, header, lines, first)
         first += len(lines)
         columns = [
-            (pl.col(theirs) if theirs in header else pl.lit(None)).cast(
+            _filled(theirs, batch).cast(
                 pl.String if ours in ("image_id", "label") else pl.Float64, strict=False
             ).alias(ours)
             for ours, theirs in wanted.items()
@@ -123,28 +121,19 @@ def _csv_batches(stream: Stream, images: Collection[str] | None) -> Iterator[pl.
         yield batch if images is None else batch.filter(pl.col("image_id").is_in(list(images)))
 
 
-def _parsed_csv(stream: Stream, header: list[str], lines: list[bytes], first: int) -> pl.DataFrame:
-    content = b"".join(lines)
-    if b'"' not in content:  # where every comma is a mark
-        width = len(header)
-        counts = [(at, line.count(b",") + 1) for at, line in enumerate(lines, first) if line.strip()]
-        uneven = [
-            f"line {at}: got {count} values, expected {width}" for at, count in counts if count != width
-        ]
-        if uneven:
-            title = f"{stream.path}: got rows that differ from the header, expected {width} values."
-            raise SourceError(problem_list(f"{title} Correct them.", uneven))
-    try:
-        return pl.read_csv(
-            io.BytesIO(content),
-            has_header=False,
-            schema=dict.fromkeys(header, pl.String),
-        )
-    except (pl.exceptions.PolarsError, OSError) as error:  # OSError: Polars takes rows for a packed file
-        raise SourceError(
-            f"{stream.path}: got broken CSV ({str(error).splitlines()[0]}), expected rows like the header. "
-            "Correct them."
-        ) from error
+def _filled(name: str, batch: pl.DataFrame) -> pl.Expr:
+    """Return a column of a batch, null where it is empty or not there."""
+    return pl.when(pl.col(name) != "").then(name) if name in batch.columns else pl.lit(None)
+
+
+def _parsed_csv(stream: Stream, header: bytes, lines: list[bytes], first: int) -> pl.DataFrame:
+    text = parse_csv(stream.path, header + b"".join(lines), skipped=first - 2)
+    if text.uneven:
+        width = len(text.header)
+        told = [f"line {text.lines[one.records[0]]}: got {one.got}, expected {width}" for one in text.uneven]
+        title = f"{stream.path}: got rows that differ from the header, expected {width} values."
+        raise SourceError(problem_list(f"{title} Correct them.", told))
+    return text.frame.rename(str.strip)
 
 
 def _is_no_fraction() -> pl.Expr:

@@ -53,10 +53,15 @@ def read_csv(source: Source) -> TextTable:
     SourceError
         The text is no UTF-8, or a quote is never closed.
     """
-    text = _decoded(source)
-    if plain := _read_plain(source.content, _delimiter(text)):
+    return parse_csv(source.path, source.content)
+
+
+def parse_csv(path: str, content: bytes, skipped: int = 0) -> TextTable:
+    """Return :func:`read_csv` of a header line and rows before which `skipped` lines were left out."""
+    text = _decoded(path, content)
+    if plain := _read_plain(content, _delimiter(text), skipped):
         return plain
-    numbered = _rows(source.path, text)
+    numbered = _rows(path, text, skipped)
     _, header = next(numbered, (0, []))
     lines, records, uneven = array("Q"), array("I"), list[Problem]()
     frames = [_frame(header, [])]
@@ -74,7 +79,7 @@ def read_csv(source: Source) -> TextTable:
     )
 
 
-def _read_plain(content: bytes, delimiter: str) -> TextTable | None:
+def _read_plain(content: bytes, delimiter: str, skipped: int = 0) -> TextTable | None:
     """Return the table of text without quotes or blank lines whose rows are all even; None for other text.
 
     Most files are like that, and need no Python object a value.
@@ -97,7 +102,7 @@ def _read_plain(content: bytes, delimiter: str) -> TextTable | None:
         content, separator=delimiter, quote_char=None, infer_schema=False, empty_string_is_null=False
     )
     records = pl.int_range(len(frame), dtype=pl.UInt32, eager=True)
-    return TextTable(header, frame, records, range(2, 2 + len(frame)))
+    return TextTable(header, frame, records, range(2 + skipped, 2 + skipped + len(frame)))
 
 
 def _uneven(piece: Sequence[tuple[int, list[str]]], first: int, width: int) -> list[Problem]:
@@ -123,18 +128,18 @@ def csv_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     SourceError
         The text is no UTF-8, or a quote is never closed.
     """
-    return _rows(source.path, _decoded(source))
+    return _rows(source.path, _decoded(source.path, source.content))
 
 
-def _rows(path: str, text: str) -> Iterator[tuple[int, list[str]]]:
+def _rows(path: str, text: str, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     try:
         for row in reader:
             if row:
-                yield reader.line_num, row
+                yield reader.line_num + skipped, row
     except csv.Error as error:
         raise SourceError(
-            f"{path}: got broken CSV at line {reader.line_num:,} ({error}), expected closed "
+            f"{path}: got broken CSV at line {reader.line_num + skipped:,} ({error}), expected closed "
             "quotes. Correct that line."
         ) from error
 
@@ -162,12 +167,12 @@ def header_names(line: bytes) -> list[str]:
     return [name.strip().strip('"') for name in text.split(delimiter_of(text))]
 
 
-def _decoded(source: Source) -> str:
+def _decoded(path: str, content: bytes) -> str:
     try:
-        return source.content.decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        near = excerpt(source.content[error.start : error.start + 10])
+        near = excerpt(content[error.start : error.start + 10])
         raise SourceError(
-            f"{source.path}: got bytes that are no UTF-8 (byte {error.start:,}: {near}), expected JSON, CSV "
+            f"{path}: got bytes that are no UTF-8 (byte {error.start:,}: {near}), expected JSON, CSV "
             "or Parquet. Save text as UTF-8, or check that this is the right file."
         ) from error
