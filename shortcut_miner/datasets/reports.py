@@ -4,6 +4,7 @@ import dataclasses
 import html
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -70,11 +71,7 @@ def tables_of(out: Path | None, provenance: Provenance, made: Mapping[str, Table
         return Tables(made)
     manifest = json.loads(json.dumps(provenance.for_table()))  # as it reads when it comes from a file
     folder = BuiltFolder(out.resolve(), provenance.command, manifest)
-    return Tables({name: _reader(folder, name) for name in made})
-
-
-def _reader(folder: BuiltFolder, name: str) -> Table:
-    return lambda: folder.table(name)
+    return Tables({name: partial(folder.table, name) for name in made})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
