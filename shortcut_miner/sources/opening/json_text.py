@@ -122,14 +122,15 @@ def _split_top(content: bytes) -> Top:
 
 
 _UNUSUAL = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
-# One match runs over everything usual (numbers, texts without \u) up to the next doubtful token or the end.
-# Possessive, and never without a match: no input makes it slow.
+# A match runs over a thousand usual tokens (numbers, texts without \u) or up to the next doubtful one. No input
+# makes it slow: every alternative starts and goes on in one way only. (Possessive groups would say so, but fail in
+# Python before 3.11.5.)
 _DOUBTFUL = re.compile(
     rb"""(?:[^"NI\-]++ | N(?!aN) | I(?!nfinity) | -(?!Infinity)
-        | "(?:[^"\\]++ | \\[^u])*+"            # a text without \u
-        | "(?:[^"\\]++ | \\.?)*+\Z             # a text that never ends
-        )*+
-        (?: (?P<number>-?Infinity | NaN) | (?P<text>"(?:[^"\\]++ | \\.)*+")(?P<colon>\s*+:)? | \Z)""",
+        | "[^"\\]*+(?:\\[^u][^"\\]*+)*"            # a text without \u
+        | "[^"\\]*+(?:\\.[^"\\]*+)*\\?\Z            # a text that never ends
+        ){0,1000}
+        (?: (?P<number>-?Infinity | NaN) | (?P<text>"[^"\\]*+(?:\\.[^"\\]*+)*")(?P<colon>\s*+:)? )?""",
     re.DOTALL | re.VERBOSE,
 )
 
