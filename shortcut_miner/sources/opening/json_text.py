@@ -123,8 +123,8 @@ def _split_top(content: bytes) -> Top:
 
 _UNUSUAL = re.compile(rb"NaN|Infinity|\\u[dD][89a-fA-F]")
 # A match runs over a thousand usual tokens (numbers, texts without \u) or up to the next doubtful one. No
-# input makes it slow: every alternative starts and goes on in one way only. (Possessive groups would say so, but
-# fail in Python before 3.11.5.)
+# input makes it slow: every alternative starts and goes on in one way only. (Possessive groups would say
+# so, but fail in Python before 3.11.5.)
 _DOUBTFUL = re.compile(
     rb"""(?:[^"NI\-]++ | N(?!aN) | I(?!nfinity) | -(?!Infinity)
         | "[^"\\]*+(?:\\[^u][^"\\]*+)*"            # a text without \u
