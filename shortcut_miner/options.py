@@ -56,25 +56,19 @@ def fill_in(config: "DataclassInstance", presets: Mapping[str, Mapping[str, Any]
         Preset -> option -> value; the config then has a field ``preset``.
     """
     for field in dataclasses.fields(config):
-        choices, may_be_none = _choices(field.type)
+        types = _types(field.type)
+        choices = [one for part in types if get_origin(part) is Literal for one in get_args(part)]
         value = getattr(config, field.name)
-        if value is None and may_be_none:
+        if value is None and type(None) in types:
             continue
         if choices and value not in choices:
             reject(field.name, value, f"one of {', '.join(choices)}")
-        if bool in _types(field.type) and not isinstance(value, bool):
+        if bool in types and not isinstance(value, bool):
             reject(field.name, value, "True or False")
     if presets is not None:
         for name, value in presets[getattr(config, "preset")].items():  # noqa: B009  # not every config has one
             if getattr(config, name) is None:
                 object.__setattr__(config, name, value)
-
-
-def _choices(annotation: Any) -> tuple[tuple[str, ...], bool]:
-    """Return the values of a Literal (none for other types), and whether None is allowed too."""
-    parts = _types(annotation)
-    named = tuple(one for part in parts if get_origin(part) is Literal for one in get_args(part))
-    return named, type(None) in parts
 
 
 def _types(annotation: Any) -> tuple[Any, ...]:

@@ -89,12 +89,6 @@ class Provenance:
         return self.for_table() | {"inputs": [dataclasses.asdict(one) for one in self.inputs]}
 
 
-def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes as hexadecimal digits."""
-    with path.open("rb") as handle:
-        return hashlib.file_digest(handle, "sha256").hexdigest()
-
-
 def table_sha256(frame: pl.DataFrame, key: str | Sequence[str]) -> str:
     """Return a SHA-256 of a table that depends on its rows but not on their order.
 

@@ -29,7 +29,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "own_image_donors": True,
     },
 }
-PLANS = ("evaluation", "training", "perfect-sight")
 MAX_K = 1000
 
 

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 import polars as pl
 
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.folders import Run, publish, write_manifest, write_tables
-from shortcut_miner.datasets.reports import shown_whole
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import SweepScorer, VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
@@ -53,11 +52,11 @@ class SweepReport(reports.BuildReport):
 
     def __repr__(self) -> str:
         """Return what other builds say, and the table."""
-        with shown_whole():
+        with reports.shown_whole():
             return f"{super().__repr__()}\n{self.sweep}"
 
     def _repr_html_(self) -> str:
-        with shown_whole():
+        with reports.shown_whole():
             return f"{super()._repr_html_()}{self.sweep._repr_html_()}"
 
 
@@ -116,10 +115,11 @@ def sweep(
             for confidence in sorted(set(min_confidences))
         ]
     table = pl.DataFrame(rows)
+    options = {name: value for name, value in dataclasses.asdict(config).items() if name not in _REPLACED}
     compared = {"min_counts": [*min_counts], "min_confidences": [*min_confidences], "scorer": scorer}
     provenance = Provenance(
         command=COMMAND,
-        config=_without_thresholds(config) | compared | {"limit": limit},
+        config=options | compared | {"limit": limit},
         inputs=inputs.facts.records,
         counts={"thresholds": len(table)},
         dropped=inputs.facts.dropped,
@@ -174,10 +174,6 @@ def _row(
         **{name: int((subset == name).sum()) for name in ("easy", "counterexamples", "hard")},
         "accuracy": float(scored["accuracy"].mean()),  # type: ignore[arg-type]
     }
-
-
-def _without_thresholds(config: VqaCeConfig) -> dict[str, Any]:
-    return {name: value for name, value in dataclasses.asdict(config).items() if name not in _REPLACED}
 
 
 def _check_options(
