@@ -173,8 +173,8 @@ def finish_locked(folder: Path) -> None:
             pending.append(change)
         elif now != change.after and now in (None, change.before):  # else it was moved, and changed since
             lost.append(change)
-    written = [change for change in changes if change.after is not None]
-    if lost and len(lost) < len(written):
+    to_change = [change for change in changes if change.after not in (None, change.before)]
+    if lost and len(lost) < len(to_change):
         raise SourceError(
             f"{folder}: got a run that was stopped, and no {lost[0].name} any more among its files in "
             f"{staging.name}, expected all of them. Move your own files elsewhere, delete the folder, and "
@@ -195,7 +195,8 @@ def _apply(folder: Path, staging: Path, changes: Sequence[Change]) -> None:
             (staging / change.name).replace(folder / change.name)
     sync(folder)
     (folder / JOURNAL).unlink()
-    sync(folder)
+    with contextlib.suppress(OSError):  # a journal that comes back finds everything done
+        sync(folder)
     shutil.rmtree(staging, ignore_errors=True)
 
 

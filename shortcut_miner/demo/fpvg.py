@@ -96,10 +96,11 @@ def write_runs(questions: Path, folder: Path, seed: int) -> list[ModelRun]:
 
 def runs_in(folder: Path) -> list[ModelRun]:
     """Return the files of both models' answers in a folder."""
-    return [
-        ModelRun(model, *(folder / f"{model}_{condition}_regions.json" for condition in CONDITIONS))
-        for model in HABITS
-    ]
+    runs = []
+    for model in HABITS:
+        answers, relevant, irrelevant = (folder / f"{model}_{name}_regions.json" for name in CONDITIONS)
+        runs.append(ModelRun(model=model, all=answers, relevant=relevant, irrelevant=irrelevant))
+    return runs
 
 
 def _answers(asked: Mapping[str, Any], model: str, seed: int) -> dict[str, list[dict[str, str]]]:
