@@ -1,9 +1,8 @@
-"""Writing results so that a reader can trust them: atomic, sorted by the caller, with provenance.
+"""Writing results so that a reader can trust them: sorted by the caller, with provenance.
 
-A build writes into a staging folder inside its output folder and moves the finished files to their
-final names in one last step, so that nothing half-written ever carries a final name and a failing run
-leaves earlier results as they were. Every Parquet file says in its metadata where it came from;
-``manifest.json`` says the same for the folder, ``run.json`` what this particular run cost.
+Every Parquet file says in its metadata where it came from; ``manifest.json`` says the same for the folder,
+``run.json`` what this particular run cost. How files get their final names is in
+:mod:`shortcut_miner.publishing`.
 """
 
 import contextlib
@@ -11,10 +10,6 @@ import dataclasses
 import hashlib
 import io
 import json
-import os
-import shutil
-import socket
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.errors import SourceError
 from shortcut_miner.version import __version__
 
 METADATA_KEY = "shortcut_miner"
@@ -31,7 +26,6 @@ MANIFEST = "manifest.json"
 RUN_RECORD = "run.json"
 # Polars' Parquet bytes depend on the thread count unless the row groups are fixed.
 ROW_GROUP_SIZE = 131_072
-_STAGING_PREFIX = ".shortcut-miner-staging-"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,98 +173,3 @@ def read_json_file(path: Path) -> Any:
             f"{path}: got broken JSON ({error}), expected a file written by shortcut-miner. "
             "Run the build again."
         ) from error
-
-
-@contextlib.contextmanager
-def staged_folder(out: Path) -> Iterator[Path]:
-    """Give a hidden folder to write in; on success move its files to `out`, the manifest last.
-
-    Raises
-    ------
-    ConfigError
-        `out` is a file, or can't be created or written.
-    SourceError
-        The disk is full or a file can't be replaced; earlier files in `out` are untouched.
-    """
-    staging = _open_staging(out)
-    try:
-        yield staging
-        _publish(staging, out)
-    except OSError as error:
-        raise SourceError(
-            f"{out}: got {error.strerror or error} while writing, expected room and permission to write. "
-            "Earlier results are unchanged; free some space or choose another --out."
-        ) from error
-    finally:
-        shutil.rmtree(staging, ignore_errors=True)
-
-
-def _open_staging(out: Path) -> Path:
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"--out {out}: got a file, expected a folder. Choose another name.")
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        _remove_abandoned(out)
-        return Path(
-            tempfile.mkdtemp(prefix=f"{_STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-", dir=out)
-        )
-    except OSError as error:
-        raise ConfigError(
-            f"--out {out}: got {error.strerror or error}, expected a folder that can be written. "
-            "Choose another folder or fix its permissions."
-        ) from error
-
-
-def _remove_abandoned(out: Path) -> None:
-    """Remove staging folders whose process, on this host, no longer runs (killed, power cut)."""
-    for folder in out.glob(f"{_STAGING_PREFIX}{socket.gethostname()}-*"):
-        pid = folder.name.removeprefix(f"{_STAGING_PREFIX}{socket.gethostname()}-").split("-")[0]
-        if pid.isdigit() and not _is_running(int(pid)):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_running(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _publish(staging: Path, out: Path) -> None:
-    """Flush every staged file to disk, then rename them into `out`, the manifest last.
-
-    A manifest gets the list of the files it speaks for (all but the run record); those that it lacks and its
-    predecessor had go.
-    """
-    names = sorted(path.name for path in staging.iterdir())
-    spoken_for = [name for name in names if name != RUN_RECORD]
-    obsolete = _complete_manifest(staging, out, spoken_for) if MANIFEST in names else []
-    names.sort(key=lambda name: name == MANIFEST)
-    for name in names:
-        with (staging / name).open("rb") as handle:
-            os.fsync(handle.fileno())
-    for name in names:
-        if name == MANIFEST:
-            for old in obsolete:
-                (out / old).unlink(missing_ok=True)
-        (staging / name).replace(out / name)
-
-
-def _complete_manifest(staging: Path, out: Path, names: Sequence[str]) -> list[str]:
-    """Add the names of all files to the staged manifest; return those of the older manifest that go."""
-    manifest = read_json_file(staging / MANIFEST)
-    write_json(manifest | {"files": list(names)}, staging / MANIFEST)
-    try:
-        older = read_json_file(out / MANIFEST)
-        older_files, older_command = list(older.get("files", ())), older.get("command")
-    except (SourceError, AttributeError, TypeError):
-        return []
-    if older_command not in (None, manifest.get("command")):
-        raise ConfigError(
-            f"--out {out}: got a folder that {older_command} wrote, expected an empty one or one of "
-            f"{manifest.get('command')}. Choose another folder."
-        )
-    return [name for name in older_files if Path(name).name == name and name not in names]

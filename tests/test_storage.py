@@ -1,10 +1,7 @@
-"""Atomic folders, content digests and Parquet with provenance."""
+"""Content digests and Parquet with provenance."""
 
 import itertools
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
@@ -15,14 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner import storage
-from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.errors import SourceError
 from shortcut_miner.storage import (
     InputRecord,
     Provenance,
     parquet_stream,
     read_json_file,
     read_provenance,
-    staged_folder,
     table_sha256,
     write_json,
     write_parquet,
@@ -32,119 +28,6 @@ RECORD = InputRecord(role="questions", name="q.json", size=3, sha256="ab", conte
 PROVENANCE = Provenance(
     command="test", config={"b": 1, "a": None}, inputs=[RECORD], counts={"rows": 2}, dropped={"bad": 1}
 )
-
-
-def names(folder: Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir())
-
-
-def test_files_appear_together_and_replace_older_ones(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("old")
-    (tmp_path / "mine.txt").write_text("the user's")
-    with staged_folder(tmp_path) as folder:
-        (folder / "a.txt").write_text("new")
-        (folder / "manifest.json").write_text("{}")
-        assert (tmp_path / "a.txt").read_text() == "old"
-    assert (tmp_path / "a.txt").read_text() == "new"
-    assert names(tmp_path) == ["a.txt", "manifest.json", "mine.txt"]
-
-
-def test_what_the_new_manifest_lacks_goes_and_foreign_files_stay(tmp_path: Path) -> None:
-    for names_of_run in (["a.txt", "b.txt"], ["a.txt"]):
-        with staged_folder(tmp_path) as folder:
-            for name in names_of_run:
-                (folder / name).write_text("x")
-            write_json({"command": "test build"}, folder / "manifest.json")
-        (tmp_path / "mine.txt").write_text("the user's")
-    assert names(tmp_path) == ["a.txt", "manifest.json", "mine.txt"]
-    assert read_json_file(tmp_path / "manifest.json")["files"] == ["a.txt", "manifest.json"]
-
-
-def test_the_manifest_gets_its_name_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that finds a manifest finds the tables that it speaks for."""
-    moved: list[str] = []
-    move = Path.replace
-
-    def replace(path: Path, target: Path) -> Path:
-        moved.append(path.name)
-        return move(path, target)
-
-    monkeypatch.setattr(Path, "replace", replace)
-    with staged_folder(tmp_path) as folder:
-        for name in ("z.parquet", "a.txt", "run.json"):
-            (folder / name).write_text("x")
-        write_json({"command": "test build"}, folder / "manifest.json")
-    assert moved == ["a.txt", "run.json", "z.parquet", "manifest.json"]
-    assert read_json_file(tmp_path / "manifest.json")["files"] == ["a.txt", "manifest.json", "z.parquet"]
-
-
-def test_another_commands_folder_is_refused(tmp_path: Path) -> None:
-    write_json({"command": "test build", "files": ["a.txt"]}, tmp_path / "manifest.json")
-    before = (tmp_path / "manifest.json").read_bytes()
-    with (
-        pytest.raises(
-            ConfigError, match=r"got a folder that test build wrote, expected .* one of test score"
-        ),
-        staged_folder(tmp_path) as folder,
-    ):
-        write_json({"command": "test score"}, folder / "manifest.json")
-    assert names(tmp_path) == ["manifest.json"]
-    assert (tmp_path / "manifest.json").read_bytes() == before
-
-
-def test_a_failure_changes_nothing(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("old")
-    with pytest.raises(ValueError, match="half way"), staged_folder(tmp_path) as folder:
-        (folder / "a.txt").write_text("new")
-        raise ValueError("half way")
-    assert names(tmp_path) == ["a.txt"]
-    assert (tmp_path / "a.txt").read_text() == "old"
-
-
-def test_a_full_disk_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.txt").write_text("old")
-
-    def no_space(descriptor: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", no_space)
-    with (
-        pytest.raises(SourceError, match=r"got No space left on device while writing.*Earlier results"),
-        staged_folder(tmp_path) as folder,
-    ):
-        (folder / "a.txt").write_text("new")
-    assert names(tmp_path) == ["a.txt"]
-    assert (tmp_path / "a.txt").read_text() == "old"
-
-
-def test_out_must_be_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    with (
-        pytest.raises(ConfigError, match=r"--out .*file: got a file, expected a folder"),
-        staged_folder(tmp_path / "file"),
-    ):
-        pass
-
-
-def test_the_staging_folder_of_a_killed_process_goes_and_a_living_ones_stays(tmp_path: Path) -> None:
-    code = (
-        "import sys, time; from pathlib import Path; from shortcut_miner.storage import staged_folder\n"
-        "with staged_folder(Path(sys.argv[1])) as folder:\n"
-        "    (folder / 'a.txt').write_text('half'); print('ready', flush=True); time.sleep(60)\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"ready\n"
-    with staged_folder(tmp_path) as folder:
-        (folder / "b.txt").write_text("whole")
-    assert len(names(tmp_path)) == 2  # b.txt and the other's staging folder
-    process.kill()
-    process.wait()
-    process.stdout.close()
-    assert "a.txt" not in names(tmp_path)
-    with staged_folder(tmp_path) as folder:
-        (folder / "b.txt").write_text("again")
-    assert names(tmp_path) == ["b.txt"]
 
 
 COLUMNS = {

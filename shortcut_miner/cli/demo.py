@@ -24,6 +24,7 @@ from shortcut_miner.cli.options import (
     METHOD,
     OUTPUT,
     DryRun,
+    Force,
     MostShown,
     Shown,
     Threads,
@@ -42,6 +43,7 @@ def demo(
     seed: Annotated[int, Parameter(group=METHOD)] = 0,
     threads: Threads = None,
     out: Annotated[Path, Parameter(group=OUTPUT)] = DEFAULT_OUT,
+    force: Force = False,
     dry_run: DryRun = False,
     most: MostShown = 20,
     shown: Shown = DEFAULT_SHOWN,
@@ -68,7 +70,9 @@ def demo(
     started = time.perf_counter()
     note_compiling(shown)
     with tempfile.TemporaryDirectory(prefix="shortcut-miner-demo-") as temporary, progress(shown) as on_stage:
-        report = run_demo(Path(temporary) if dry_run else out, seed=seed, threads=threads, on_stage=on_stage)
+        report = run_demo(
+            Path(temporary) if dry_run else out, seed=seed, threads=threads, force=force, on_stage=on_stage
+        )
     _show(report, shown, most, None if dry_run else out, time.perf_counter() - started)
     if not report.all_found:
         warn("a planted shortcut did not come out as a rule")

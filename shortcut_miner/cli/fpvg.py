@@ -16,6 +16,7 @@ from shortcut_miner.cli.options import (
     ConfigFile,
     DryRun,
     FirstRows,
+    Force,
     MostShown,
     NamedFiles,
     OptionalNamedFiles,
@@ -47,6 +48,7 @@ def build(
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     out: BuildOut = None,
+    force: Force = False,
     dry_run: DryRun = False,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
@@ -55,7 +57,7 @@ def build(
     def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
         from shortcut_miner.diagnostics.fpvg.build import build as build_folder
 
-        return build_folder(files, method, target, limit=rows, on_stage=on_stage)
+        return build_folder(files, method, target, limit=rows, force=force, on_stage=on_stage)
 
     return run_build(work, out=out, dry_run=dry_run, shown=shown)
 
@@ -72,6 +74,7 @@ def score(
     method: ScoreMethod = _DEFAULT_SCORE,
     config: ConfigFile = None,
     out: Out = None,
+    force: Force = False,
     dry_run: DryRun = False,
     most: MostShown = 20,
     shown: Shown = DEFAULT_SHOWN,
@@ -113,6 +116,7 @@ def score(
             target,
             id_lists=named_files(ids or (), "--ids"),
             importance=named_files(importance or (), "--importance"),
+            force=force,
             on_stage=on_stage,
         )
 

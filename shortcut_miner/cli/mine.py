@@ -15,6 +15,7 @@ from shortcut_miner.cli.options import (
     OUTPUT,
     DryRun,
     FirstRows,
+    Force,
     Out,
     Shown,
     Threads,
@@ -58,6 +59,7 @@ def mine(
     max_rules: Annotated[int, Choose] = 50_000_000,
     threads: Threads = None,
     out: Out = None,
+    force: Force = False,
     dry_run: DryRun = False,
     show: Annotated[int, Parameter(group=OUTPUT, validator=Number(gte=0))] = 20,
     shown: Shown = DEFAULT_SHOWN,
@@ -118,7 +120,8 @@ def mine(
         columns = Columns(words=words, objects=objects, answer=answer, separator=separator)
         return _mine(
             table, columns, options, target,
-            skip_bad_rows=on_bad_row == "skip", limit=rows, threads=threads, on_stage=on_stage,
+            on_bad_row=on_bad_row, limit=rows, threads=threads, force=force,
+            on_stage=on_stage,
         )  # fmt: skip
 
     def show_rules(report: "BuildReport", shown: Shown, wall_seconds: float) -> None:
@@ -140,9 +143,10 @@ def _mine(
     options: dict[str, Any],
     out: Path | None,
     *,
-    skip_bad_rows: bool,
+    on_bad_row: OnBadRow,
     limit: int | None,
     threads: int | None,
+    force: bool,
     on_stage: "OnStage | None",
 ) -> "BuildReport":
     from shortcut_miner.datasets.folders import Run, publish, write_manifest, write_tables
@@ -156,16 +160,18 @@ def _mine(
     from shortcut_miner.timing import timed
 
     backend = resolve_backend()
-    run = Run(MineFiles(table), backend.name, threads or thread_count(), on_stage=on_stage)
+    run = Run(MineFiles(table), backend.name, threads or thread_count(), on_stage=on_stage, force=force)
+    config = dataclasses.asdict(columns) | options | {"on_bad_row": on_bad_row, "limit": limit}
+    run.check_out(out, "mine", config, ("rules.parquet",))
     with timed(run.costs, f"read {table}", on_stage):
-        read = read_table(table, columns, skip_bad_rows=skip_bad_rows, limit=limit)
+        read = read_table(table, columns, skip_bad_rows=on_bad_row == "skip", limit=limit)
     with timed(run.costs, "mine", on_stage):
         found = mine_rules(read.table, "answer", threads=threads, backend=backend, **options)
     skipped = [f"{count:,} {reason} were skipped" for reason, count in read.dropped.items()]
     facts = InputFacts.of({"table": read}, skipped)
     provenance = Provenance(
         command="mine",
-        config=dataclasses.asdict(columns) | options | {"limit": limit},
+        config=config,
         inputs=facts.records,
         counts={"rows": len(read.table), "rules": len(found)},
         dropped=facts.dropped,

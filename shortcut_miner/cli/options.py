@@ -82,6 +82,15 @@ DryRun = Annotated[
         help="Do all the work, but write nothing, even with --out.",
     ),
 ]
+Force = Annotated[
+    bool,
+    Parameter(
+        group=OUTPUT,
+        negative=(),
+        show_default=False,
+        help="Replace what a run with other options wrote to --out. Files of yours are never replaced.",
+    ),
+]
 NamedFiles = Annotated[list[str], Parameter(group=INPUTS, consume_multiple=True, negative=())]
 OptionalNamedFiles = Annotated[list[str] | None, Parameter(group=INPUTS, consume_multiple=True, negative=())]
 

@@ -15,6 +15,7 @@ from shortcut_miner.cli.options import (
     ConfigFile,
     DryRun,
     FirstRows,
+    Force,
     MostShown,
     NamedFiles,
     Out,
@@ -50,6 +51,7 @@ def build(
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     out: BuildOut = None,
+    force: Force = False,
     dry_run: DryRun = False,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
@@ -58,7 +60,7 @@ def build(
     def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
         from shortcut_miner.diagnostics.rad.build import build as build_folder
 
-        return build_folder(files, method, target, limit=rows, on_stage=on_stage)
+        return build_folder(files, method, target, limit=rows, force=force, on_stage=on_stage)
 
     return run_build(work, out=out, dry_run=dry_run, shown=shown)
 
@@ -73,6 +75,7 @@ def score(
     method: ScoreMethod = _DEFAULT_SCORE,
     config: ConfigFile = None,
     out: Out = None,
+    force: Force = False,
     dry_run: DryRun = False,
     most: MostShown = 20,
     shown: Shown = DEFAULT_SHOWN,
@@ -98,7 +101,7 @@ def score(
         from shortcut_miner.diagnostics.rad.score import score as score_files
         from shortcut_miner.diagnostics.rad.score import source_of
 
-        return score_files(source_of(folder, files), *models, method, target)
+        return score_files(source_of(folder, files), *models, method, target, force=force)
 
     return run_score(
         work,

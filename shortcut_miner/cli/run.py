@@ -59,7 +59,7 @@ def _in_words(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return (
             "the memory is full: got more rows or rules than fit. Try --limit, a higher --min-count, a lower "
-            "--max-antecedent, or a machine with more memory. Earlier results are unchanged."
+            "--max-antecedent, or a machine with more memory."
         )
     if isinstance(error, OSError):
         name = f"{error.filename}: " if error.filename else ""

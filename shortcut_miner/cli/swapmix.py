@@ -15,6 +15,7 @@ from shortcut_miner.cli.options import (
     ConfigFile,
     DryRun,
     FirstRows,
+    Force,
     MostShown,
     OptionalNamedFiles,
     Out,
@@ -49,6 +50,7 @@ def build(
     config: ConfigFile = None,
     threads: Threads = None,
     out: BuildOut = None,
+    force: Force = False,
     dry_run: DryRun = False,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
@@ -57,7 +59,9 @@ def build(
     def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
         from shortcut_miner.diagnostics.swapmix.build import build as build_folder
 
-        return build_folder(files, method, target, limit=rows, threads=threads, on_stage=on_stage)
+        return build_folder(
+            files, method, target, limit=rows, threads=threads, force=force, on_stage=on_stage
+        )
 
     return run_build(work, out=out, dry_run=dry_run, shown=shown)
 
@@ -72,6 +76,7 @@ def score(
     method: Scoring = _DEFAULT_SCORING,
     config: ConfigFile = None,
     out: Out = None,
+    force: Force = False,
     dry_run: DryRun = False,
     most: MostShown = 10,
     shown: Shown = DEFAULT_SHOWN,
@@ -98,7 +103,7 @@ def score(
     def work(target: Path | None, on_stage: "OnStage | None") -> "ScoreReport":
         from shortcut_miner.diagnostics.swapmix.score import score_any
 
-        return score_any(folder, files, class_results, attribute_results, method, target)
+        return score_any(folder, files, class_results, attribute_results, method, target, force=force)
 
     return run_score(
         work,

@@ -22,6 +22,7 @@ from shortcut_miner.cli.options import (
     ConfigFile,
     DryRun,
     FirstRows,
+    Force,
     MostShown,
     NamedFiles,
     Out,
@@ -73,6 +74,7 @@ def build(
     config: ConfigFile = None,
     threads: Threads = None,
     out: BuildOut = None,
+    force: Force = False,
     dry_run: DryRun = False,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
@@ -81,7 +83,9 @@ def build(
     def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
         from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
 
-        return build_folder(files, method, target, limit=rows, threads=threads, on_stage=on_stage)
+        return build_folder(
+            files, method, target, limit=rows, threads=threads, force=force, on_stage=on_stage
+        )
 
     return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=())
 
@@ -95,6 +99,7 @@ def score(
     method: ScoreMethod = _DEFAULT_SCORE,
     config: ConfigFile = None,
     out: Out = None,
+    force: Force = False,
     dry_run: DryRun = False,
     most: MostShown = 10,
     shown: Shown = DEFAULT_SHOWN,
@@ -120,7 +125,7 @@ def score(
     def work(target: Path | None, on_stage: "OnStage | None") -> "ScoreReport":
         from shortcut_miner.diagnostics.vqa_ce.score import score as score_folder
 
-        return score_folder(folder, files, method, target, soft_labels=soft_labels)
+        return score_folder(folder, files, method, target, soft_labels=soft_labels, force=force)
 
     return run_score(
         work,
@@ -179,6 +184,7 @@ def sweep(
     config: ConfigFile = None,
     threads: Threads = None,
     out: Out = None,
+    force: Force = False,
     dry_run: DryRun = False,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
@@ -210,6 +216,7 @@ def sweep(
             scorer=scorer,
             limit=rows,
             threads=threads,
+            force=force,
             on_stage=on_stage,
         )
 

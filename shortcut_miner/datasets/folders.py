@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shortcut_miner.errors import SourceError
+from shortcut_miner.journal import finish_interrupted
+from shortcut_miner.publishing import check_target, staged_folder
 from shortcut_miner.schemas import validated
 from shortcut_miner.storage import (
     MANIFEST,
@@ -16,7 +18,6 @@ from shortcut_miner.storage import (
     Provenance,
     read_json_file,
     read_provenance,
-    staged_folder,
     write_json,
     write_parquet,
 )
@@ -43,15 +44,50 @@ class Run:
         How many it was given; those of Polars' pool where a room doesn't choose.
     costs : list of StageCost
         By stage, as far as the run has come.
+    notes : list of str
+        What was decided beside the reading of files.
     on_stage : callable or None
         Told each stage's name before it starts.
+    force : bool
+        Whether the files of a run with other options may be replaced.
     """
 
     files: "DataclassInstance"
     backend: str = "polars"
     threads: int = dataclasses.field(default_factory=pl.thread_pool_size)
     costs: list[StageCost] = dataclasses.field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
     on_stage: OnStage | None = None
+    force: bool = False
+
+    def check_out(
+        self, out: Path | None, command: str, config: Mapping[str, Any], names: Iterable[str]
+    ) -> None:
+        """Raise now, not after the work, if the run can't write its files into `out`.
+
+        Parameters
+        ----------
+        out : Path or None
+            The folder; nothing is checked without one.
+        command, config
+            As the manifest is going to have them.
+        names : iterable of str
+            See :func:`shortcut_miner.publishing.check_target`.
+        """
+        if out is not None:
+            check_target(
+                out,
+                command=command,
+                config=config,
+                names=(RUN_RECORD, *names),
+                inputs=_given(self.files),
+                force=self.force,
+            )
+
+
+def options_of(config: "DataclassInstance", limit: int | None) -> dict[str, Any]:
+    """Return what a manifest records as the options of a run: a config's fields, and the limit."""
+    return dataclasses.asdict(config) | {"limit": limit}
 
 
 def publish(
@@ -70,7 +106,8 @@ def publish(
     out : Path
         The folder.
     run : Run
-        Goes into ``run.json``; the cost of writing is added to it.
+        Goes into ``run.json``; the cost of writing is added to it, and a note if an older run is replaced
+        that had other inputs.
     write : callable
         Writes tables and manifest into the folder that it is given.
     notes, warnings : iterable of str
@@ -81,18 +118,20 @@ def publish(
     Raises
     ------
     ConfigError, SourceError
-        See :func:`shortcut_miner.storage.staged_folder`.
+        See :func:`shortcut_miner.publishing.staged_folder`.
     """
-    with staged_folder(out) as folder:
+    files = _given(run.files)
+    with staged_folder(out, inputs=files, force=run.force) as folder:
         with timed(run.costs, stage, run.on_stage):
             write(folder)
+        run.notes.extend(_changed_inputs(out, folder))
         record = {
             "out": str(out.resolve()),
-            "files": {role: _resolved(path) for role, path in _given(run.files).items()},
+            "files": {role: _resolved(path) for role, path in files.items()},
             "backend": run.backend,
             "threads": run.threads,
             "stages": [dataclasses.asdict(cost) for cost in run.costs],
-            "notes": list(notes),
+            "notes": [*notes, *run.notes],
             "warnings": list(warnings),
         }
         write_json(record, folder / RUN_RECORD)
@@ -103,7 +142,22 @@ def _given(files: "DataclassInstance") -> dict[str, Any]:
 
 
 def _resolved(path: object) -> str:
-    return str(path.resolve() if isinstance(path, Path) else path)
+    """Return a path that holds in every folder; a text that names no file, such as a pipeline, as it is."""
+    is_path = isinstance(path, Path) or Path(str(path)).exists()
+    return str(Path(str(path)).resolve() if is_path else path)
+
+
+def _changed_inputs(out: Path, staging: Path) -> Iterator[str]:
+    """Give a note if the run that is replaced had other inputs."""
+    if not (out / MANIFEST).is_file():
+        return
+    older, newer = (
+        {one["role"]: one["sha256"] for one in read_json_file(folder / MANIFEST)["inputs"]}
+        for folder in (out, staging)
+    )
+    changed = [role for role in {**older, **newer} if older.get(role) != newer.get(role)]
+    if changed:
+        yield f"{out}: replaces a run on other inputs ({', '.join(changed)})"
 
 
 def write_tables(folder: Path, provenance: Provenance, tables: Mapping[str, pl.DataFrame | None]) -> None:
@@ -157,11 +211,23 @@ class BuiltFolder:
         Raises
         ------
         SourceError
-            It is missing or damaged, or of another build.
+            It is missing or damaged, of another build, or written again since the manifest was read.
         """
+        finish_interrupted(self.path)
         path = self.path / f"{name}.parquet"
-        check_build(path, self.command, self.manifest)
-        return path
+        with _told(path, self.command):
+            found = read_provenance(path)
+        if is_same_build(found, self.manifest):
+            return path
+        if is_same_build(found, read_json_file(self.path / MANIFEST)):
+            raise SourceError(
+                f"{path}: got a table of another build than was read: the folder was built again since, "
+                "expected it as it was then. Read the folder anew, or build into another one."
+            )
+        raise SourceError(
+            f"{path}: got a table of another build than {MANIFEST} describes, expected files of one build. "
+            "Was it copied here from another folder? If not, the last build was interrupted: run it again."
+        )
 
     def table(self, name: str, schema: "type[dy.Schema] | None" = None) -> pl.DataFrame:
         """Return a table of the same build as the manifest.
@@ -185,8 +251,9 @@ def open_folder(path: Path, command: str, *, figures: Iterable[str] = ()) -> Bui
     Raises
     ------
     SourceError
-        Not such a folder, or a damaged manifest.
+        Not such a folder, a damaged manifest, or an interrupted run that can't be finished here.
     """
+    finish_interrupted(path)
     if not (path / MANIFEST).is_file():
         there = "no such folder" if not path.exists() else f"no {MANIFEST} in it"
         got = "a file" if path.is_file() else there
@@ -211,17 +278,6 @@ def open_folder(path: Path, command: str, *, figures: Iterable[str] = ()) -> Bui
             f"{command} wrote. Run the build again."
         )
     return BuiltFolder(path, command, manifest)
-
-
-def check_build(path: Path, command: str, manifest: Mapping[str, Any]) -> None:
-    """Raise SourceError unless a table is readable and of the build that `manifest` describes."""
-    with _told(path, command):
-        provenance = read_provenance(path)
-    if not is_same_build(provenance, manifest):
-        raise SourceError(
-            f"{path}: got a table of another build than {MANIFEST} describes, expected files of one build. "
-            "The last build was interrupted while it replaced an older one: run it again."
-        )
 
 
 def is_same_build(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:

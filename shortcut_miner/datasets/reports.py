@@ -136,7 +136,7 @@ class BuildReport:
             dropped=dict(provenance.dropped),
             figures=dict(figures),
             words=words,
-            notes=facts.notes,
+            notes=(*facts.notes, *run.notes),
             warnings=facts.warnings,
             costs=run.costs,
             is_complete=is_complete and not facts.dropped,

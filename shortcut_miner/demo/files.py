@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shortcut_miner.demo.folders import demo_folder
 from shortcut_miner.demo.gqa import gqa_questions, scene_graph
 from shortcut_miner.demo.grammar import YES_NO, Shortcut
 from shortcut_miner.demo.images import SPLITS, Image, Question, ask_questions, draw_images
@@ -82,7 +83,7 @@ class DemoWorld:
     shortcuts: tuple[PlantedShortcut, ...]
 
 
-def write_demo_world(out: Path, *, seed: int = 0) -> DemoWorld:
+def write_demo_world(out: Path, *, seed: int = 0, force: bool = False) -> DemoWorld:
     """Write the demo world's ten files into `out` and return their paths and the planted facts.
 
     Parameters
@@ -91,16 +92,16 @@ def write_demo_world(out: Path, *, seed: int = 0) -> DemoWorld:
         Folder, made if it does not exist; files of an earlier demo world are replaced.
     seed : int
         The same seed gives the same bytes.
+    force : bool
+        Replace a world of another seed.
 
     Raises
     ------
     ConfigError
-        `out` is a file or can't be written.
+        `out` is a file or can't be written, or has files that are not the demo's.
     """
-    from shortcut_miner.storage import staged_folder  # imports Polars, which drawing a world does not need
-
     drawn = _draw(seed)
-    with staged_folder(out) as staging:
+    with demo_folder(out, seed, force=force) as staging:
         for role, content in _contents(drawn).items():
             # dumps, not dump: only the former runs in C.
             text = json.dumps(content, separators=(",", ":"))

@@ -10,6 +10,7 @@ from typing import Any
 
 from shortcut_miner.demo.detector import write_detections
 from shortcut_miner.demo.files import DemoWorld
+from shortcut_miner.demo.folders import further_files
 from shortcut_miner.diagnostics.fpvg.answers import ModelRun
 from shortcut_miner.diagnostics.fpvg.build import build
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, FpvgConfig, FpvgFiles, ScoreConfig
@@ -45,7 +46,9 @@ class FpvgDemo:
     scores: ScoreReport
 
 
-def run_fpvg(world: DemoWorld, out: Path, on_stage: OnStage | None = None, *, seed: int = 0) -> FpvgDemo:
+def run_fpvg(
+    world: DemoWorld, out: Path, on_stage: OnStage | None = None, *, seed: int = 0, force: bool = False
+) -> FpvgDemo:
     """Detect, build and score on a demo world.
 
     Parameters
@@ -58,36 +61,45 @@ def run_fpvg(world: DemoWorld, out: Path, on_stage: OnStage | None = None, *, se
         Called with the name of each stage before it starts.
     seed : int
         Of the detector and the models.
+    force : bool
+        Replace what a demo of another seed wrote.
     """
     tell = on_stage or (lambda stage: None)
     tell("detect")
     folder = world.gqa_questions.parent
-    detections = write_detections(world.val_scene_graphs, folder, seed=seed)
+    with further_files(folder) as staging:
+        found = write_detections(world.val_scene_graphs, staging, seed=seed)
+        write_runs(world.gqa_questions, staging, seed)
+    detections = folder / found.name
     files = FpvgFiles(
         questions=world.gqa_questions, scene_graphs=world.val_scene_graphs, detections=detections
     )
-    built = build(files, FpvgConfig(), out / "fpvg", on_stage=on_stage)
+    built = build(files, FpvgConfig(), out / "fpvg", force=force, on_stage=on_stage)
     tell("score")
-    runs = write_runs(world.gqa_questions, folder, seed)
-    return FpvgDemo(
-        detections, built, score(out / "fpvg", runs, ScoreConfig(), out / "fpvg-scores", on_stage=on_stage)
+    scores = score(
+        out / "fpvg", runs_in(folder), ScoreConfig(), out / "fpvg-scores", force=force, on_stage=on_stage
     )
+    return FpvgDemo(detections, built, scores)
 
 
 def write_runs(questions: Path, folder: Path, seed: int) -> list[ModelRun]:
     """Write both models' answers under the three conditions in GQA's format, and return the files."""
     asked = json.loads(questions.read_text(encoding="utf-8"))
+    runs = runs_in(folder)
+    for run in runs:
+        answers = _answers(asked, run.model, seed)
+        for condition in CONDITIONS:
+            text = json.dumps(answers[condition], separators=(",", ":"))
+            getattr(run, condition).write_text(text + "\n", encoding="utf-8")
+    return runs
+
+
+def runs_in(folder: Path) -> list[ModelRun]:
+    """Return the files of both models' answers in a folder."""
     runs = []
     for model in HABITS:
-        answers = _answers(asked, model, seed)
-        paths = {condition: folder / f"{model}_{condition}_regions.json" for condition in CONDITIONS}
-        for condition, path in paths.items():
-            path.write_text(json.dumps(answers[condition], separators=(",", ":")) + "\n", encoding="utf-8")
-        runs.append(
-            ModelRun(
-                model=model, all=paths["all"], relevant=paths["relevant"], irrelevant=paths["irrelevant"]
-            )
-        )
+        answers, relevant, irrelevant = (folder / f"{model}_{name}_regions.json" for name in CONDITIONS)
+        runs.append(ModelRun(model=model, all=answers, relevant=relevant, irrelevant=irrelevant))
     return runs
 
 

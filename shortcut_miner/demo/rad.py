@@ -13,6 +13,7 @@ from random import Random
 import polars as pl
 
 from shortcut_miner.demo.files import DemoWorld
+from shortcut_miner.demo.folders import demo_folder
 from shortcut_miner.diagnostics.rad.build import build
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles, ScoreConfig
 from shortcut_miner.diagnostics.rad.outputs import BuildReport
@@ -45,7 +46,9 @@ class RadDemo:
     answers: dict[str, Path]
 
 
-def run_rad(world: DemoWorld, out: Path, on_stage: OnStage | None = None, *, seed: int = 0) -> RadDemo:
+def run_rad(
+    world: DemoWorld, out: Path, on_stage: OnStage | None = None, *, seed: int = 0, force: bool = False
+) -> RadDemo:
     """Augment the world's validation questions and score its two models on them.
 
     Parameters
@@ -58,6 +61,8 @@ def run_rad(world: DemoWorld, out: Path, on_stage: OnStage | None = None, *, see
         Told the name of each stage as it starts.
     seed : int
         Of the draws.
+    force : bool
+        Replace what a demo of another seed wrote.
 
     Raises
     ------
@@ -65,16 +70,17 @@ def run_rad(world: DemoWorld, out: Path, on_stage: OnStage | None = None, *, see
         The ``rad`` extra is not installed.
     """
     files = RadFiles(questions=world.val_questions, annotations=world.val_annotations)
-    built = build(files, RadConfig(seed=seed), out / "rad", on_stage=on_stage)
+    built = build(files, RadConfig(seed=seed), out / "rad", force=force, on_stage=on_stage)
     if on_stage is not None:
         on_stage("score")
     original = {"shortcut_model": world.shortcut_predictions, "grounded_model": world.grounded_predictions}
     augmentations = built.augmentations
-    answers = {}
-    for model, path in original.items():
-        said = _answers(augmentations, read_predictions(path).table, model, seed)
-        answers[model] = _write(out / "rad-answers" / f"{model}_results.json", said)
-    scores = score(out / "rad", original, answers, ScoreConfig(), out / "rad-scores")
+    answers = {model: out / "rad-answers" / f"{model}_results.json" for model in original}
+    with demo_folder(out / "rad-answers", seed, force=force) as folder:
+        for model, path in original.items():
+            said = _answers(augmentations, read_predictions(path).table, model, seed)
+            _write(folder / answers[model].name, said)
+    scores = score(out / "rad", original, answers, ScoreConfig(), out / "rad-scores", force=force)
     return RadDemo(built, scores, answers)
 
 
@@ -95,8 +101,6 @@ def _answers(augmentations: pl.DataFrame, predictions: pl.DataFrame, model: str,
     return answers
 
 
-def _write(path: Path, answers: Mapping[str, str]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _write(path: Path, answers: Mapping[str, str]) -> None:
     records = [{"question_id": int(key), "answer": answer} for key, answer in sorted(answers.items())]
     path.write_text(json.dumps(records) + "\n", encoding="utf-8")
-    return path

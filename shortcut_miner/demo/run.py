@@ -9,13 +9,15 @@ import polars as pl
 
 from shortcut_miner import rooms
 from shortcut_miner.datasets import reports
-from shortcut_miner.demo.files import DemoWorld, PlantedShortcut, write_demo_world
+from shortcut_miner.demo.files import FILE_NAMES, DemoWorld, PlantedShortcut, write_demo_world
+from shortcut_miner.demo.folders import COMMAND
 from shortcut_miner.diagnostics.vqa_ce.build import build
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
 from shortcut_miner.diagnostics.vqa_ce.score import ScoreReport, score
 from shortcut_miner.errors import BackendError
 from shortcut_miner.options import reject
+from shortcut_miner.publishing import check_target
 from shortcut_miner.timing import OnStage
 
 SHORTCUT_MODEL, GROUNDED_MODEL = "shortcut_model", "grounded_model"
@@ -81,7 +83,12 @@ def _part(name: str) -> Any:
 
 
 def run_demo(
-    out: Path, *, seed: int = 0, threads: int | None = None, on_stage: OnStage | None = None
+    out: Path,
+    *,
+    seed: int = 0,
+    threads: int | None = None,
+    force: bool = False,
+    on_stage: OnStage | None = None,
 ) -> DemoReport:
     """Write the demo world to ``out/world`` and run every room on it.
 
@@ -93,12 +100,20 @@ def run_demo(
         Of the world.
     threads, on_stage
         As for a build.
+    force : bool
+        Replace what a demo of another seed wrote.
+
+    Raises
+    ------
+    ConfigError
+        A folder that holds something else; see :func:`shortcut_miner.publishing.check_target`.
     """
     if not isinstance(seed, int) or seed < 0:
         reject("seed", seed, "a whole number of 0 or more")
+    _check_folders(out, seed, force)
     if on_stage is not None:
         on_stage("write the world")
-    world = write_demo_world(out / "world", seed=seed)
+    world = write_demo_world(out / "world", seed=seed, force=force)
     files = VqaCeFiles(
         train_questions=world.train_questions,
         train_annotations=world.train_annotations,
@@ -106,22 +121,34 @@ def run_demo(
         val_annotations=world.val_annotations,
         detections=world.detections,
     )
-    built = build(files, VqaCeConfig(), out / "vqa-ce", threads=threads, on_stage=on_stage)
+    built = build(files, VqaCeConfig(), out / "vqa-ce", threads=threads, force=force, on_stage=on_stage)
     if on_stage is not None:
         on_stage("score")
     models = {SHORTCUT_MODEL: world.shortcut_predictions, GROUNDED_MODEL: world.grounded_predictions}
-    scores = score(out / "vqa-ce", models, ScoreConfig(), out / "vqa-ce-scores")
+    scores = score(out / "vqa-ce", models, ScoreConfig(), out / "vqa-ce-scores", force=force)
     others: dict[str, RoomDemo] = {}
     left_out: dict[str, str] = {}
     for name in rooms.NAMES:
         if name == FIRST_ROOM:
             continue
         try:
-            others[name] = getattr(_part(name), f"run_{name}")(world, out, on_stage, seed=seed)
+            others[name] = getattr(_part(name), f"run_{name}")(world, out, on_stage, seed=seed, force=force)
         except BackendError as error:
             left_out[name] = str(error)
     planted = _look_up(world.shortcuts, built)
     return DemoReport(world, built, scores, planted, others, left_out)
+
+
+def _check_folders(out: Path, seed: int, force: bool) -> None:
+    """Raise before anything is written if one of the demo's folders is somebody else's."""
+    check_target(
+        out / "world", command=COMMAND, config={"seed": seed}, names=FILE_NAMES.values(), force=force
+    )
+    for name in rooms.NAMES:
+        room = name.replace("_", "-")
+        commands = {room: f"{room} build", f"{room}-scores": f"{room} score", f"{room}-answers": COMMAND}
+        for folder, command in commands.items():  # their options are compared when they are written
+            check_target(out / folder, command=command, config={}, names=(), force=True)
 
 
 def _look_up(shortcuts: tuple[PlantedShortcut, ...], built: BuildReport) -> pl.DataFrame:

@@ -13,6 +13,7 @@ import polars as pl
 
 from shortcut_miner.demo.detector import write_detections
 from shortcut_miner.demo.files import DemoWorld
+from shortcut_miner.demo.folders import demo_folder, further_files
 from shortcut_miner.diagnostics.swapmix.build import build
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
 from shortcut_miner.diagnostics.swapmix.outputs import BuildReport
@@ -71,7 +72,7 @@ class SwapMixDemo:
 
 
 def run_swapmix(
-    world: DemoWorld, out: Path, on_stage: OnStage | None = None, *, seed: int = 0
+    world: DemoWorld, out: Path, on_stage: OnStage | None = None, *, seed: int = 0, force: bool = False
 ) -> SwapMixDemo:
     """Plan context swaps for the world's GQA questions and score its two models on them.
 
@@ -86,23 +87,30 @@ def run_swapmix(
         Told the name of each stage as it starts.
     seed : int
         Of the draws.
+    force : bool
+        Replace what a demo of another seed wrote.
     """
     folder = world.gqa_questions.parent
     names = read_scene_graphs(world.val_scene_graphs).table["name"].unique().sort().to_list()
     embeddings = folder / VECTORS_FILE
-    embeddings.write_text(word_vectors(names, seed), encoding="utf-8")
-    detections = write_detections(world.val_scene_graphs, folder, seed=seed)
+    with further_files(folder) as staging:
+        (staging / VECTORS_FILE).write_text(word_vectors(names, seed), encoding="utf-8")
+        found = write_detections(world.val_scene_graphs, staging, seed=seed)
+    detections = folder / found.name
     files = SwapMixFiles(
         questions=world.gqa_questions,
         scene_graphs=world.val_scene_graphs,
         detections=detections,
         embeddings=str(embeddings),
     )
-    built = build(files, SwapMixConfig(k=K, seed=seed), out / "swapmix", on_stage=on_stage)
+    built = build(files, SwapMixConfig(k=K, seed=seed), out / "swapmix", force=force, on_stage=on_stage)
     if on_stage is not None:
         on_stage("score")
-    answers = {model: _write_answers(out, model, seed) for model in HABITS}
-    scores = score(out / "swapmix", answers, ScoreConfig(), out / "swapmix-scores")
+    answers = {model: out / "swapmix-answers" / f"{model}.parquet" for model in HABITS}
+    with demo_folder(out / "swapmix-answers", seed, force=force) as staging:
+        for model, path in answers.items():
+            _answers(out / "swapmix", model, seed).write_parquet(staging / path.name)
+    scores = score(out / "swapmix", answers, ScoreConfig(), out / "swapmix-scores", force=force)
     return SwapMixDemo(built, scores, embeddings, detections, answers)
 
 
@@ -122,10 +130,10 @@ def word_vectors(names: list[str], seed: int) -> str:
     return "".join(lines)
 
 
-def _write_answers(out: Path, model: str, seed: int) -> Path:
-    """Write a model's answer to every row of the plan."""
-    questions = pl.read_parquet(out / "swapmix" / "questions.parquet").select("question_id", "answer")
-    plan = pl.read_parquet(out / "swapmix" / "swaps.parquet")
+def _answers(built: Path, model: str, seed: int) -> pl.DataFrame:
+    """Return a model's answer to every row of the plan."""
+    questions = pl.read_parquet(built / "questions.parquet").select("question_id", "answer")
+    plan = pl.read_parquet(built / "swaps.parquet")
     wrong, flips = HABITS[model]
     asked = plan.select("question_id", "perturbation", "kind").join(
         questions, on="question_id", how="left", validate="m:1", maintain_order="left"
@@ -134,14 +142,10 @@ def _write_answers(out: Path, model: str, seed: int) -> Path:
     draws = draw_uniform(question, asked["perturbation"].to_numpy() + 1)
     rate = asked["kind"].replace_strict(flips, default=0.0, return_dtype=pl.Float64).to_numpy()
     is_wrong = pl.Series(draw_uniform(question, 0) < wrong)
-    answers = asked.with_columns(
+    return asked.with_columns(
         answer=pl.when(pl.Series(draws < rate))
         .then(pl.lit("something else"))
         .when(is_wrong)
         .then(pl.lit("yes"))
         .otherwise("answer")
     ).select("question_id", "perturbation", "answer")
-    path = out / "swapmix-answers" / f"{model}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    answers.write_parquet(path)
-    return path

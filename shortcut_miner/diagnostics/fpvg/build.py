@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from shortcut_miner.datasets.folders import Run, publish
+from shortcut_miner.datasets.folders import Run, options_of, publish
 from shortcut_miner.diagnostics.fpvg import outputs
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles
 from shortcut_miner.diagnostics.fpvg.inputs import read_inputs
@@ -17,6 +17,7 @@ def build(
     out: Path | None,
     *,
     limit: int | None = None,
+    force: bool = False,
     on_stage: OnStage | None = None,
 ) -> BuildReport:
     """Read the files, find the region lists and write the dataset folder.
@@ -31,6 +32,8 @@ def build(
         Folder to write; None computes without writing.
     limit : int, optional
         Use the first questions only, to try things out.
+    force : bool
+        Replace the folder of a build with other options.
     on_stage : callable, optional
         Called with the name of each stage before it starts.
 
@@ -39,7 +42,8 @@ def build(
     SourceError, ConfigError, BackendError
         Bad input, or an output folder that can't be written; nothing on disk is changed then.
     """
-    run = Run(files=files, on_stage=on_stage)
+    run = Run(files=files, on_stage=on_stage, force=force)
+    run.check_out(out, outputs.COMMAND, options_of(config, limit), outputs.file_names(config))
     with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, config, limit)
     with timed(run.costs, "match", on_stage):

@@ -44,6 +44,7 @@ def build(
     detections_info: PathText | None = None,
     out: PathText | None = None,
     limit: int | None = None,
+    force: bool = False,
     config: FpvgConfig | None = None,
     preset: Preset = "default",
     relevant: Relevant = "path",
@@ -66,6 +67,8 @@ def build(
         Folder to write; nothing is written without it.
     limit : int, optional
         Use the first questions only, to try things out.
+    force : bool
+        Replace the folder of a build with other options.
     config : FpvgConfig, optional
         All options at once, in place of those that follow.
     preset, relevant, ...
@@ -85,6 +88,7 @@ def build(
         options_from(FpvgConfig, config, given),
         as_path_if_given("out", out),
         limit=limit,
+        force=force,
     )
 
 
@@ -97,6 +101,7 @@ def score(
     ids: Mapping[str, PathText] | None = None,
     importance: Mapping[str, PathText] | None = None,
     out: PathText | None = None,
+    force: bool = False,
     config: ScoreConfig | None = None,
     normalize: bool = False,
     trust_ids: bool = False,
@@ -118,6 +123,8 @@ def score(
         Model -> question_id, region_index and importance of its regions.
     out : path, optional
         Folder to write; nothing is written without it.
+    force : bool
+        Replace the scores of a run with other options.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
     normalize, trust_ids, resamples, seed
@@ -140,6 +147,7 @@ def score(
         as_path_if_given("out", out),
         id_lists=named_paths("ids", ids or {}),
         importance=named_paths("importance", importance or {}),
+        force=force,
     )
 
 

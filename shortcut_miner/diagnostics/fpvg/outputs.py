@@ -10,7 +10,7 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.folders import open_folder, write_manifest, write_tables
+from shortcut_miner.datasets.folders import open_folder, options_of, write_manifest, write_tables
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs
 from shortcut_miner.diagnostics.fpvg.lists import EXCLUSIONS, long_form
@@ -19,7 +19,6 @@ from shortcut_miner.storage import Provenance
 
 COMMAND = "fpvg build"
 NESTED_FILES = {"relevant": "relevant_regions.json", "irrelevant": "irrelevant_regions.json"}
-_OUTPUT_OPTIONS = ("nested_json", "long_form")
 _EXCLUSIONS = {
     "no_annotation": "without annotation",
     "image_not_in_scene_graphs": "about images without scene graph",
@@ -47,13 +46,9 @@ def describe(
         "evaluable_images": evaluable["image_id"].n_unique(),
         **{reason.replace(" ", "_"): int(numbers.get(reason, 0)) for reason in EXCLUSIONS},
     }
-    if limit is not None:
-        counts["limit"] = limit
     provenance = Provenance(
         command=COMMAND,
-        config={
-            name: value for name, value in dataclasses.asdict(config).items() if name not in _OUTPUT_OPTIONS
-        },
+        config=options_of(config, limit),
         inputs=inputs.facts.records,
         counts=counts,
         dropped=dict(inputs.facts.dropped),
@@ -88,6 +83,13 @@ def in_words(provenance: Provenance, figures: Mapping[str, float | None]) -> dic
         "not": "; ".join(left_out) if left_out else "none",
         "regions": f"{regions} per evaluable question",
     }
+
+
+def file_names(config: FpvgConfig) -> list[str]:
+    """Return what a build writes beside its records."""
+    tables = ("regions", "questions", *(("regions_long",) if config.long_form else ()))
+    nested_files = NESTED_FILES.values() if config.nested_json else ()
+    return [*(f"{name}.parquet" for name in tables), *nested_files]
 
 
 def make_tables(

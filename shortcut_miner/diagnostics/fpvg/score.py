@@ -7,13 +7,14 @@ images.
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.inputs import InputFacts
-from shortcut_miner.datasets.scores import write_report
+from shortcut_miner.datasets.scores import check_score_target, write_report
 from shortcut_miner.diagnostics.fpvg.answers import (
     ModelRun,
     RunAnswers,
@@ -39,6 +40,7 @@ from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import read_id_list
 from shortcut_miner.timing import OnStage
 
+COMMAND = "fpvg score"
 GROUPS = ("structural", "semantic")
 
 
@@ -94,6 +96,7 @@ def score(
     *,
     id_lists: Mapping[str, Path] | None = None,
     importance: Mapping[str, Path] | None = None,
+    force: bool = False,
     on_stage: OnStage | None = None,
 ) -> ScoreReport:
     """Score models' answers under the three conditions.
@@ -114,6 +117,8 @@ def score(
         are not evaluable are left out, unless ``trust_ids``.
     importance : mapping of str to Path, optional
         Model -> file with question_id, region_index and importance.
+    force : bool
+        Replace the scores of a run with other options.
     on_stage : callable, optional
         Called with the name of each stage before it starts.
 
@@ -128,6 +133,14 @@ def score(
     _check_runs(runs, importance or {})
     tell("read")
     folder = read_folder(path)
+    recorded = dataclasses.asdict(config) | {"build": folder.manifest["config"]}
+    read: dict[str, Any] = {name: [getattr(run, name) for run in runs] for name in CONDITIONS}
+    read |= {
+        "folder": path,
+        "ids": [*(id_lists or {}).values()],
+        "importance": [*(importance or {}).values()],
+    }
+    check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
     readings = [read_run(run) for run in runs]
     importances = read_importances(importance or {})
     lists, list_readings, notes = _question_lists(folder, id_lists or {}, config)
@@ -149,7 +162,7 @@ def score(
     parts.append(full_set_scores(work.answers, work.scorer, config))
     scores = pl.concat(parts)
     report = ScoreReport(
-        command="fpvg score",
+        command=COMMAND,
         scores=scores,
         categories=pl.concat(categories).unique(maintain_order=True),
         outcomes=pl.concat(outcomes),
@@ -170,13 +183,14 @@ def score(
         write_report(
             out,
             report,
-            config=dataclasses.asdict(config) | {"build": folder.manifest["config"]},
+            config=recorded,
             inputs=InputFacts.of(roles).records,
             counts={
                 "questions": len(folder.questions),
                 "evaluated": report.categories["question_id"].n_unique(),
                 "runs": len(runs),
             },
+            force=force,
         )
     return report
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from shortcut_miner.datasets.folders import Run, publish
+from shortcut_miner.datasets.folders import Run, options_of, publish
 from shortcut_miner.diagnostics.rad import outputs
 from shortcut_miner.diagnostics.rad.augment import augment_questions
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles
@@ -17,6 +17,7 @@ def build(
     out: Path | None,
     *,
     limit: int | None = None,
+    force: bool = False,
     on_stage: OnStage | None = None,
 ) -> BuildReport:
     """Read the questions, make their augmentations and write the folder.
@@ -31,6 +32,8 @@ def build(
         Folder to write; None computes without writing.
     limit : int, optional
         Use the first questions only, to try things out.
+    force : bool
+        Replace the folder of a build with other options.
     on_stage : callable, optional
         Told the name of each stage as it starts.
 
@@ -39,7 +42,8 @@ def build(
     SourceError, ConfigError, BackendError
         Bad input, a folder that can't be written, no spaCy model; nothing on disk is changed then.
     """
-    run = Run(files=files, backend="spacy", on_stage=on_stage)
+    run = Run(files=files, backend="spacy", on_stage=on_stage, force=force)
+    run.check_out(out, outputs.COMMAND, options_of(config, limit), outputs.file_names(config))
     with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, config, limit)
     made = augment_questions(inputs.questions, config, pools=inputs.pools, costs=run.costs, on_stage=on_stage)

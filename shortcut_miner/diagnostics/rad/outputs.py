@@ -10,7 +10,13 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.folders import open_folder, release_ids, write_manifest, write_tables
+from shortcut_miner.datasets.folders import (
+    open_folder,
+    options_of,
+    release_ids,
+    write_manifest,
+    write_tables,
+)
 from shortcut_miner.diagnostics.rad.augment import Augmented
 from shortcut_miner.diagnostics.rad.config import TYPES, RadConfig
 from shortcut_miner.diagnostics.rad.inputs import RadInputs
@@ -44,11 +50,9 @@ def describe(
         },
         "yes": int((rows["answer"] == "yes").sum()),
     }
-    if limit is not None:
-        counts["limit"] = limit
     provenance = Provenance(
         command=COMMAND,
-        config=dataclasses.asdict(config),
+        config=options_of(config, limit),
         inputs=inputs.facts.records,
         counts=counts,
         dropped=dict(inputs.facts.dropped) | _counts_of(skipped, "reason"),
@@ -97,6 +101,13 @@ def in_words(provenance: Provenance, figures: Mapping[str, Any]) -> dict[str, st
     model = figures["spacy_model"]
     words["nouns found by"] = f"{model['name']} {model['version']}" if model else "nothing to tag"
     return words
+
+
+def file_names(config: RadConfig) -> list[str]:
+    """Return what a build writes beside its records; the splits' names are in the questions."""
+    tables = [f"{name}.parquet" for name in ("augmentations", "skipped", "pools", "questions")]
+    released = [f"yes-no_from_{name}_*.json" for name in config.chosen_types]
+    return [*tables, *released]
 
 
 def make_tables(inputs: RadInputs, made: Augmented) -> dict[str, Callable[[], pl.DataFrame]]:

@@ -40,6 +40,7 @@ def build(
     pools: PathText | None = None,
     out: PathText | None = None,
     limit: int | None = None,
+    force: bool = False,
     config: RadConfig | None = None,
     types: str = "all",
     mode: Mode = "grammar",
@@ -62,6 +63,8 @@ def build(
         Folder to write; nothing is written without it.
     limit : int, optional
         Use the first questions only, to try things out.
+    force : bool
+        Replace the folder of a build with other options.
     config : RadConfig, optional
         All options at once, in place of those that follow.
     types, mode, ...
@@ -81,6 +84,7 @@ def build(
         options_from(RadConfig, config, given),
         as_path_if_given("out", out),
         limit=limit,
+        force=force,
     )
 
 
@@ -95,6 +99,7 @@ def score(
     augmented_questions: PathText | None = None,
     augmented_annotations: PathText | None = None,
     out: PathText | None = None,
+    force: bool = False,
     config: ScoreConfig | None = None,
     correct: Correct = "equal",
     threshold: float = 0.5,
@@ -113,6 +118,8 @@ def score(
         See :class:`PairFiles`.
     out : path, optional
         Folder to write; nothing is written without it.
+    force : bool
+        Replace the scores of a run with other options.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
     correct, threshold, resamples, seed
@@ -133,6 +140,7 @@ def score(
         augmented,
         options_from(ScoreConfig, config, given),
         as_path_if_given("out", out),
+        force=force,
     )
 
 

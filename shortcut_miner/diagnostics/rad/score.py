@@ -7,12 +7,13 @@ al., ACL 2021, section 2.1).
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.inputs import InputFacts, notes_of
-from shortcut_miner.datasets.scores import write_report
+from shortcut_miner.datasets.scores import check_score_target, write_report
 from shortcut_miner.diagnostics.rad.config import PairFiles, ScoreConfig
 from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned_folder, read_answers
 from shortcut_miner.errors import ConfigError, examples
@@ -21,6 +22,7 @@ from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
 from shortcut_miner.text import answer_forms
 
+COMMAND = "rad score"
 METRICS = ("rad", "rad_backward", "accuracy_original", "accuracy_augmented")
 _BY_TYPE = "augmentation"
 _KEYS = ("original_id", "augmented_id", _BY_TYPE)
@@ -51,6 +53,8 @@ def score(
     augmented: Mapping[str, PathText | Sequence[PathText]],
     config: ScoreConfig | None = None,
     out: Path | None = None,
+    *,
+    force: bool = False,
 ) -> ScoreReport:
     """Score models on a build's folder, or on any aligned pair of files.
 
@@ -65,6 +69,8 @@ def score(
         Options.
     out : Path, optional
         Folder for scores.{parquet,json,md,tex}, counts.parquet and manifest.json.
+    force : bool
+        Replace the scores of a run with other options.
 
     Raises
     ------
@@ -76,6 +82,17 @@ def score(
     config = config or ScoreConfig()
     first, second = named_path_lists("original", original), named_path_lists("augmented", augmented)
     _check_models(first, second)
+    sets = (
+        {name: getattr(path, name) for name in path.given}
+        if isinstance(path, PairFiles)
+        else {"folder": path}
+    )
+    read: dict[str, Any] = {
+        role: [file for files in models.values() for file in files]
+        for role, models in (("original", first), ("augmented", second))
+    }
+    read |= sets
+    check_score_target(out, ScoreReport, COMMAND, dataclasses.asdict(config), read, force=force)
     aligned = aligned_files(path) if isinstance(path, PairFiles) else aligned_folder(path)
     pairs = aligned.pairs
     answers, readings = read_answers(first, aligned.originals, pairs["original_id"], "original")
@@ -90,6 +107,7 @@ def score(
             config=dataclasses.asdict(config),
             inputs=(*aligned.records, *InputFacts.of(readings).records),
             counts={"pairs": len(pairs), "models": report.counts["model"].n_unique()},
+            force=force,
         )
     return report
 
@@ -142,7 +160,7 @@ def score_aligned(
         _accuracy(judged, "augmented_right", "augmented_id", "accuracy_augmented", config),
     ]
     return ScoreReport(
-        command="rad score",
+        command=COMMAND,
         scores=_complete(pl.concat(parts), models, kinds, config),
         counts=_counts(judged, models, kinds),
     )

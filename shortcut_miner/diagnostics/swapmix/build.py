@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from shortcut_miner.datasets.folders import Run, publish
+from shortcut_miner.datasets.folders import Run, options_of, publish
 from shortcut_miner.diagnostics.swapmix import outputs
 from shortcut_miner.diagnostics.swapmix.config import SwapMixConfig, SwapMixFiles
 from shortcut_miner.diagnostics.swapmix.inputs import read_inputs
@@ -22,6 +22,7 @@ def build(
     *,
     limit: int | None = None,
     threads: int | None = None,
+    force: bool = False,
     on_stage: OnStage | None = None,
 ) -> BuildReport:
     """Read the files, draw the plan and write the folder.
@@ -38,6 +39,8 @@ def build(
         Use the first questions only, to try things out.
     threads : int, optional
         Default: all processors. The result is the same for any number.
+    force : bool
+        Replace the folder of a build with other options.
     on_stage : callable, optional
         Told the name of each stage before it starts.
 
@@ -46,7 +49,8 @@ def build(
     SourceError, ConfigError
         Bad input, or an output folder that can't be written; nothing on disk is changed then.
     """
-    run = Run(files=files, backend="numba", threads=threads or thread_count(), on_stage=on_stage)
+    run = Run(files=files, backend="numba", threads=threads or thread_count(), on_stage=on_stage, force=force)
+    run.check_out(out, outputs.COMMAND, options_of(config, limit), outputs.file_names(config))
     with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, config, limit)
     with timed(run.costs, "prepare", on_stage):

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.folders import open_folder, write_manifest, write_tables
+from shortcut_miner.datasets.folders import open_folder, options_of, write_manifest, write_tables
 from shortcut_miner.diagnostics.swapmix import plan_table
 from shortcut_miner.diagnostics.swapmix.config import PlanKind, SwapMixConfig
 from shortcut_miner.diagnostics.swapmix.inputs import SwapMixInputs
@@ -73,6 +73,13 @@ def draw_plan(
     return drawn
 
 
+def file_names(config: SwapMixConfig) -> list[str]:
+    """Return what a build writes beside its records."""
+    plans = [_epoch_name(epoch) for epoch in range(config.epochs)] if config.plan == "training" else [SWAPS]
+    attributes = ["similar_attributes"] if config.plan == "perfect-sight" else []
+    return [f"{name}.parquet" for name in (*plans, "similar_classes", *attributes, "questions")]
+
+
 def make_tables(
     ready: Prepared, drawn: Drawn, config: SwapMixConfig, threads: int
 ) -> dict[str, Callable[[], pl.DataFrame]]:
@@ -114,11 +121,15 @@ def _plans(
     asked, drawing = ready.asked, ready.drawing
     if config.plan == "training":
         for epoch in range(config.epochs):
-            yield f"training_epoch_{epoch:03d}", partial(training_rows, asked, drawing, epoch, threads)
+            yield _epoch_name(epoch), partial(training_rows, asked, drawing, epoch, threads)
     elif ready.attributes is not None:
         yield SWAPS, partial(perfect_sight_rows, asked, drawing, ready.attributes, threads)
     else:
         yield SWAPS, partial(evaluation_rows, asked, drawing, threads)
+
+
+def _epoch_name(epoch: int) -> str:
+    return f"training_epoch_{epoch:03d}"
 
 
 def _questions(ready: Prepared, rows: Any, config: SwapMixConfig) -> pl.DataFrame:
@@ -154,11 +165,9 @@ def describe(
     }
     if inputs.regions is not None:
         found["objects_without_region"] = world.objects["region_index"].null_count()
-    if limit is not None:
-        found["limit"] = limit
     return Provenance(
         command=COMMAND,
-        config=dataclasses.asdict(config),
+        config=options_of(config, limit),
         inputs=inputs.facts.records,
         counts=found | dict(sorted(counts.items())),
         dropped={

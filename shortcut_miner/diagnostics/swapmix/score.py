@@ -9,7 +9,7 @@ import polars as pl
 
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.inputs import file_record
-from shortcut_miner.datasets.scores import write_report
+from shortcut_miner.datasets.scores import check_score_target, write_report
 from shortcut_miner.diagnostics.swapmix.answers import read_plan_answers
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
 from shortcut_miner.diagnostics.swapmix.metrics import METRICS, PlanShape, judge, summary
@@ -59,6 +59,8 @@ def score_any(
     attribute_results: Path | None,
     config: ScoreConfig,
     out: Path | None = None,
+    *,
+    force: bool = False,
 ) -> ScoreReport:
     """Score predictions on a plan (:func:`score`), or released result files (:func:`score_results`).
 
@@ -68,9 +70,9 @@ def score_any(
         Neither a folder with predictions nor both result files, or some of each.
     """
     if folder is not None and predictions and class_results is None and attribute_results is None:
-        return score(folder, predictions, config, out)
+        return score(folder, predictions, config, out, force=force)
     if class_results is not None and attribute_results is not None and folder is None and not predictions:
-        return score_results(class_results, attribute_results, config, out)
+        return score_results(class_results, attribute_results, config, out, force=force)
     raise ConfigError(
         "swapmix score: got neither a folder with --predictions nor both --class-results and "
         "--attribute-results (or some of each), expected one of the two. See: shortcut-miner swapmix "
@@ -79,7 +81,12 @@ def score_any(
 
 
 def score(
-    path: Path, predictions: Mapping[str, Path], config: ScoreConfig, out: Path | None = None
+    path: Path,
+    predictions: Mapping[str, Path],
+    config: ScoreConfig,
+    out: Path | None = None,
+    *,
+    force: bool = False,
 ) -> ScoreReport:
     """Score models' answers to the rows of a plan.
 
@@ -93,6 +100,8 @@ def score(
         Options.
     out : Path, optional
         Folder for scores.parquet, class_flips.parquet, scores.{json,md,tex} and manifest.json.
+    force : bool
+        Replace the scores of a run with other options.
 
     Raises
     ------
@@ -104,6 +113,9 @@ def score(
     if not predictions:
         raise ConfigError("predictions: got none, expected at least one. Give --predictions NAME=FILE.")
     folder = read_folder(path)
+    recorded = dataclasses.asdict(config) | {"build": folder.manifest["config"]}
+    read = {"folder": path, "predictions": [*predictions.values()]}
+    check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
     shape = read_shape(folder)
     excluded = folder.excluded()
     scores, classes, notes, files = [], [], [], {}
@@ -118,8 +130,7 @@ def score(
         command=COMMAND, scores=pl.concat(scores), class_flips=pl.concat(classes), notes=tuple(notes)
     )
     if out is not None:
-        built = {"build": folder.manifest["config"]}
-        _write(out, report, files, shape, dataclasses.asdict(config) | built)
+        _write(out, report, files, shape, recorded, force=force)
     return report
 
 
@@ -130,6 +141,7 @@ def score_results(
     out: Path | None = None,
     *,
     model: str = "model",
+    force: bool = False,
 ) -> ScoreReport:
     """Score the result files that the released evaluation scripts write.
 
@@ -137,7 +149,7 @@ def score_results(
     ----------
     class_results, attribute_results : Path
         JSON of the class (object) run and of the attribute run of one model.
-    config, out
+    config, out, force
         As for :func:`score`.
     model : str
         Name for the tables.
@@ -151,6 +163,8 @@ def score_results(
     ConfigError
         ``k`` or ``exclude_padding`` for results that don't say which swap is which.
     """
+    read = {"class_results": class_results, "attribute_results": attribute_results}
+    check_score_target(out, ScoreReport, COMMAND, dataclasses.asdict(config), read, force=force)
     found = read_results(class_results, attribute_results)
     if config.exclude_padding or (config.k is not None and not found.shape.classes):
         option = "exclude_padding" if config.exclude_padding else "k"
@@ -163,7 +177,7 @@ def score_results(
     scores = summary(found.shape, verdicts, model, config)
     report = ScoreReport(command=COMMAND, scores=scores, class_flips=classes, notes=found.notes)
     if out is not None:
-        _write(out, report, found.files, found.shape, dataclasses.asdict(config))
+        _write(out, report, found.files, found.shape, dataclasses.asdict(config), force=force)
     return report
 
 
@@ -173,6 +187,8 @@ def _write(
     files: Mapping[str, FileFacts],
     shape: PlanShape,
     config: dict[str, Any],
+    *,
+    force: bool,
 ) -> None:
     counts = {
         "questions": len(shape.questions),
@@ -181,4 +197,4 @@ def _write(
     }
     # Tens of millions of rows: the digest is of the file's bytes alone.
     inputs = [file_record(role, file) for role, file in files.items()]
-    write_report(out, report, config=config, inputs=inputs, counts=counts)
+    write_report(out, report, config=config, inputs=inputs, counts=counts, force=force)

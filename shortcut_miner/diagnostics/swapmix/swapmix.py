@@ -48,6 +48,7 @@ def build(
     out: PathText | None = None,
     limit: int | None = None,
     threads: int | None = None,
+    force: bool = False,
     config: SwapMixConfig | None = None,
     preset: Preset = "paper",
     plan: PlanKind = "evaluation",
@@ -79,6 +80,8 @@ donor_detections, donor_detections_info
         Use the first questions only, to try things out.
     threads : int, optional
         Default: all processors. The result is the same for any number.
+    force : bool
+        Replace the folder of a build with other options.
     config : SwapMixConfig, optional
         All options at once, in place of those that follow.
     preset, plan, ...
@@ -99,6 +102,7 @@ donor_detections, donor_detections_info
         as_path_if_given("out", out),
         limit=limit,
         threads=threads,
+        force=force,
     )
 
 
@@ -109,6 +113,7 @@ def score(
     class_results: PathText | None = None,
     attribute_results: PathText | None = None,
     out: PathText | None = None,
+    force: bool = False,
     config: ScoreConfig | None = None,
     k: int | None = None,
     exclude_padding: bool = False,
@@ -128,6 +133,8 @@ def score(
         Result JSON of the released evaluation script's two runs, in place of a folder.
     out : path, optional
         Folder to write; nothing is written without it.
+    force : bool
+        Replace the scores of a run with other options.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
     k, exclude_padding, normalize, resamples, seed
@@ -148,6 +155,7 @@ def score(
         as_path_if_given("attribute_results", attribute_results),
         options_from(ScoreConfig, config, given),
         as_path_if_given("out", out),
+        force=force,
     )
 
 

@@ -3,7 +3,7 @@
 import dataclasses
 from pathlib import Path
 
-from shortcut_miner.datasets.folders import Run, publish
+from shortcut_miner.datasets.folders import Run, options_of, publish
 from shortcut_miner.diagnostics.vqa_ce import outputs
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
@@ -22,6 +22,7 @@ def build(
     limit: int | None = None,
     threads: int | None = None,
     backend: str | Backend = "auto",
+    force: bool = False,
     on_stage: OnStage | None = None,
 ) -> BuildReport:
     """Read the files, find the shortcuts and write the dataset folder.
@@ -38,6 +39,8 @@ def build(
         Use the first questions only, to try things out.
     threads, backend, on_stage
         See :func:`find_shortcuts`.
+    force : bool
+        Replace the folder of a build with other options.
 
     Raises
     ------
@@ -46,7 +49,10 @@ def build(
     """
     config = config.for_files(files)
     chosen = resolve_backend(backend)
-    run = Run(files=files, backend=chosen.name, threads=threads or thread_count(), on_stage=on_stage)
+    run = Run(
+        files=files, backend=chosen.name, threads=threads or thread_count(), on_stage=on_stage, force=force
+    )
+    run.check_out(out, outputs.COMMAND, options_of(config, limit), outputs.file_names(config))
     with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, config, limit)
     found = find_shortcuts(

@@ -27,6 +27,7 @@ Vote = Literal["best", "weighted"]
 SweepScorer = Literal["vqa-official", "vqa-normalized", "exact"]
 SupportRounding = Literal["floor-float32", "ceil"]
 
+DEFAULT_MIN_COUNT = 8
 PRESETS: dict[str, dict[str, Any]] = {
     "code": {
         "superset_filter": "immediate",
@@ -170,10 +171,16 @@ class VqaCeConfig:
             check_between(self, name, 0, 1)
 
     def for_files(self, files: VqaCeFiles) -> "VqaCeConfig":
-        """Return the options with ``items`` decided: both, or words without detections."""
-        if self.items is not None:
-            return self
-        return dataclasses.replace(self, items="both" if files.detections else "words")
+        """Return the options with those decided that were left open.
+
+        ``items`` is both, or words without detections; ``min_count`` has its default without a min_support.
+        """
+        decided: dict[str, Any] = {}
+        if self.items is None:
+            decided["items"] = "both" if files.detections else "words"
+        if self.min_count is None and self.min_support is None:
+            decided["min_count"] = DEFAULT_MIN_COUNT
+        return dataclasses.replace(self, **decided)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,13 @@ import polars as pl
 import pyarrow as pa
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.folders import open_folder, release_ids, write_manifest, write_tables
+from shortcut_miner.datasets.folders import (
+    open_folder,
+    options_of,
+    release_ids,
+    write_manifest,
+    write_tables,
+)
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
 from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeInputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts
@@ -25,7 +31,8 @@ from shortcut_miner.storage import Provenance, parquet_stream
 COMMAND = "vqa-ce build"
 DEFAULT_ANSWER = "default_answer"
 _HISTOGRAM_BINS = 10
-_MATCHES = "matches"
+_MATCHES, _DROPPED_RULES = "matches", "dropped_rules"
+_RELEASED_PREDICTIONS = "rules_predictions.json"
 
 
 def describe(
@@ -64,11 +71,9 @@ def describe(
         for split, table in (("training", inputs.train), ("validation", inputs.val)):
             known = table["image_id"].is_in(inputs.labels["image_id"].unique().implode())
             counts[f"{split}_questions_without_detections"] = int((~known).sum())
-    if limit is not None:
-        counts["limit"] = limit
     provenance = Provenance(
         command=COMMAND,
-        config=dataclasses.asdict(config),
+        config=options_of(config, limit),
         inputs=inputs.facts.records,
         counts=counts,
         dropped={reason: count for reason, count in dropped.items() if count},
@@ -134,6 +139,13 @@ def in_words(provenance: Provenance) -> dict[str, str]:
     }
 
 
+def file_names(config: VqaCeConfig) -> list[str]:
+    """Return what a build writes beside its records."""
+    kept = [_DROPPED_RULES] * config.keep_dropped + [_MATCHES] * config.keep_matches
+    tables = [f"{name}.parquet" for name in ("rules", "split", "rule_predictions", "questions", *kept)]
+    return [*tables, *(f"{subset}.json" for subset in SUBSETS), _RELEASED_PREDICTIONS]
+
+
 def make_tables(
     inputs: VqaCeInputs, found: Shortcuts, config: VqaCeConfig
 ) -> dict[str, Callable[[], pl.DataFrame]]:
@@ -145,7 +157,7 @@ def make_tables(
         "questions": partial(_questions, inputs, found),
     }
     if config.keep_dropped:
-        made["dropped_rules"] = partial(_dropped_rules, found, f"superset_filter {config.superset_filter}")
+        made[_DROPPED_RULES] = partial(_dropped_rules, found, f"superset_filter {config.superset_filter}")
     if config.keep_matches:
         made[_MATCHES] = lambda: pl.concat([_NO_MATCHES, *_matches(inputs, found)])
     return made
@@ -174,7 +186,7 @@ def write(
     answers = found.training.vocabulary.answers.gather(pl.Series(found.predicted.astype(np.uint32)))
     results = zip(release_ids(ids), answers.to_list(), strict=True)
     released = [{"question_id": question_id, "answer": answer} for question_id, answer in results]
-    (folder / "rules_predictions.json").write_bytes(msgspec.json.encode(released))
+    (folder / _RELEASED_PREDICTIONS).write_bytes(msgspec.json.encode(released))
     write_manifest(folder, provenance, figures)
 
 

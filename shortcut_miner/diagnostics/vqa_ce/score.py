@@ -15,7 +15,7 @@ import polars as pl
 
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.inputs import InputFacts, notes_of
-from shortcut_miner.datasets.scores import write_report
+from shortcut_miner.datasets.scores import check_score_target, write_report
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
 from shortcut_miner.diagnostics.vqa_ce.encoded import EncodedFolder, encode_folder, normalised
@@ -30,6 +30,7 @@ from shortcut_miner.scoring.intervals import compare, summarise
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
 
+COMMAND = "vqa-ce score"
 GROUPS = ("subset", "answer_type", "question_type")
 CLASSIFIERS = {"rules (best)": "best", "rules (weighted)": "weighted"}
 
@@ -74,6 +75,7 @@ def score(
     out: Path | None = None,
     *,
     soft_labels: Path | None = None,
+    force: bool = False,
 ) -> ScoreReport:
     """Score models' predictions on the folder of a build.
 
@@ -90,6 +92,8 @@ def score(
     soft_labels : Path, optional
         Weights of each question's answers, for the scorer "soft-labels" (see
         :func:`shortcut_miner.sources.answers.soft_labels.read_soft_labels`).
+    force : bool
+        Replace the scores of a run with other options.
 
     Raises
     ------
@@ -102,6 +106,9 @@ def score(
     scorer = _scorer(config, soft_labels)
     config = dataclasses.replace(config, scorer=scorer)
     folder = read_folder(path)
+    recorded = dataclasses.asdict(config) | {"build": folder.manifest["config"]}
+    read = {"folder": path, "predictions": [*predictions.values()], "soft_labels": soft_labels or ()}
+    check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
     readings = {name: read_predictions(file) for name, file in predictions.items()}
     answers = {name: reading.table for name, reading in readings.items()}
     labels = {} if soft_labels is None else {"soft labels": read_soft_labels(soft_labels)}
@@ -121,7 +128,7 @@ def score(
     )
     options: dict[str, Any] = {"by": GROUPS, "resamples": config.resamples, "seed": config.seed}
     report = ScoreReport(
-        command="vqa-ce score",
+        command=COMMAND,
         scores=_in_order(summarise(scored, **options), list(everyone)),
         differences=compare(scored, baseline=config.baseline, **options) if config.baseline else None,
         exploited_shortcuts=exploited_shortcuts(folder, answers, config),
@@ -131,11 +138,12 @@ def score(
         write_report(
             out,
             report,
-            config=dataclasses.asdict(config) | {"build": folder.manifest["config"]},
+            config=recorded,
             inputs=InputFacts.of(
                 {f"predictions of {name}": one for name, one in readings.items()} | labels
             ).records,
             counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(readings)},
+            force=force,
         )
     return report
 

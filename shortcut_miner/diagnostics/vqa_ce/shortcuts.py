@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce import classifier
-from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
+from shortcut_miner.diagnostics.vqa_ce.config import DEFAULT_MIN_COUNT, VqaCeConfig
 from shortcut_miner.encoding import (
     accepted_classes,
     encode_rows,
@@ -30,8 +30,6 @@ from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.search import search_rules
 from shortcut_miner.timing import OnStage, StageCost, timed
 from shortcut_miner.transactions import Transactions
-
-DEFAULT_MIN_COUNT = 8
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

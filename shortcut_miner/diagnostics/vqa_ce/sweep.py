@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.folders import Run, publish, write_manifest, write_tables
+from shortcut_miner.datasets.folders import Run, options_of, publish, write_manifest, write_tables
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import SweepScorer, VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
@@ -71,13 +71,14 @@ def sweep(
     limit: int | None = None,
     threads: int | None = None,
     backend: str | Backend = "auto",
+    force: bool = False,
     on_stage: OnStage | None = None,
 ) -> SweepReport:
     """Return one row per pair of thresholds.
 
     Parameters
     ----------
-    files, config, out, limit, threads, backend, on_stage
+    files, config, out, limit, threads, backend, force, on_stage
         As for a build; the config's own min_count, min_support and min_confidence must be left alone.
     min_counts, min_confidences : sequence
         Thresholds to combine.
@@ -95,7 +96,12 @@ def sweep(
     lowest = dataclasses.replace(
         config, min_count=min(min_counts), min_support=None, min_confidence=min(min_confidences)
     )
-    run = Run(files=files, backend=chosen.name, threads=threads or thread_count(), on_stage=on_stage)
+    run = Run(
+        files=files, backend=chosen.name, threads=threads or thread_count(), on_stage=on_stage, force=force
+    )
+    compared = {"min_counts": [*min_counts], "min_confidences": [*min_confidences], "scorer": scorer}
+    options = {name: value for name, value in options_of(config, limit).items() if name not in _REPLACED}
+    run.check_out(out, COMMAND, options | compared, ("sweep.parquet",))
     with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, lowest, limit)
     found = find_shortcuts(
@@ -115,11 +121,9 @@ def sweep(
             for confidence in sorted(set(min_confidences))
         ]
     table = pl.DataFrame(rows)
-    options = {name: value for name, value in dataclasses.asdict(config).items() if name not in _REPLACED}
-    compared = {"min_counts": [*min_counts], "min_confidences": [*min_confidences], "scorer": scorer}
     provenance = Provenance(
         command=COMMAND,
-        config=options | compared | {"limit": limit},
+        config=options | compared,
         inputs=inputs.facts.records,
         counts={"thresholds": len(table)},
         dropped=inputs.facts.dropped,

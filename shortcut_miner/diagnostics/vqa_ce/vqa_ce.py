@@ -52,6 +52,7 @@ def build(
     out: PathText | None = None,
     limit: int | None = None,
     threads: int | None = None,
+    force: bool = False,
     config: VqaCeConfig | None = None,
     preset: Preset = "code",
     items: ItemKinds | None = None,
@@ -89,6 +90,8 @@ def build(
         Use the first questions of both splits only, to try things out.
     threads : int, optional
         Default: all processors. The result is the same for any number.
+    force : bool
+        Replace the folder of a build with other options.
     config : VqaCeConfig, optional
         All options at once, in place of those that follow.
     preset, items, ...
@@ -109,6 +112,7 @@ def build(
         as_path_if_given("out", out),
         limit=limit,
         threads=threads,
+        force=force,
     )
 
 
@@ -118,6 +122,7 @@ def score(
     *,
     soft_labels: PathText | None = None,
     out: PathText | None = None,
+    force: bool = False,
     config: ScoreConfig | None = None,
     scorer: Scorer | None = None,
     baseline: str | None = None,
@@ -137,6 +142,8 @@ def score(
         Weights of each question's answers, to score by weight.
     out : path, optional
         Folder to write; nothing is written without it.
+    force : bool
+        Replace the scores of a run with other options.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
     scorer, baseline, min_count, resamples, seed
@@ -156,6 +163,7 @@ def score(
         options_from(ScoreConfig, config, given),
         as_path_if_given("out", out),
         soft_labels=as_path_if_given("soft_labels", soft_labels),
+        force=force,
     )
 
 
@@ -187,6 +195,7 @@ def sweep(
     out: PathText | None = None,
     limit: int | None = None,
     threads: int | None = None,
+    force: bool = False,
     config: VqaCeConfig | None = None,
     preset: Preset = "code",
     items: ItemKinds | None = None,
@@ -219,7 +228,7 @@ def sweep(
         Thresholds to combine.
     scorer : str
         How the classifier's answers are scored.
-    out, limit, threads
+    out, limit, threads, force
         As for :func:`build`.
     config : VqaCeConfig, optional
         All options at once, in place of those that follow; without thresholds.
@@ -244,6 +253,7 @@ def sweep(
         scorer=scorer,
         limit=limit,
         threads=threads,
+        force=force,
     )
 
 

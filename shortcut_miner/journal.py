@@ -1,0 +1,230 @@
+"""Renaming many files as one step: a journal says what is to be done, and whoever finds it does the rest.
+
+A run stages complete files in a hidden folder, syncs them, and writes the journal: for each name what is
+there and what is to be there. From then on the change is decided. It is done file by file, and the journal
+goes last; a process that dies in between leaves a journal that the next reader or run of the folder finishes.
+"""
+
+import contextlib
+import dataclasses
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from shortcut_miner.errors import SourceError
+
+JOURNAL = ".shortcut-miner-journal.json"
+STAGING_PREFIX = ".shortcut-miner-staging-"
+# File systems that can't lock or sync a folder say so like this; all others do.
+_NOT_SUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Digest:
+    """What tells one content of a file from another: its size in bytes, and its SHA-256."""
+
+    size: int
+    sha256: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """What becomes of one name in a folder.
+
+    Attributes
+    ----------
+    name : str
+        Of the file, without a folder.
+    before : Digest or None
+        What is there; None where nothing is.
+    after : Digest or None
+        What is to be there, which the staging folder has under this name; None: nothing.
+    """
+
+    name: str
+    before: Digest | None
+    after: Digest | None
+
+
+def digest_of(path: Path) -> Digest | None:
+    """Return the digest of a file; None if there is none, or something else, such as a link."""
+    if path.is_symlink() or not path.is_file():
+        return None
+    with path.open("rb") as file:
+        found = hashlib.file_digest(file, "sha256").hexdigest()
+        return Digest(os.fstat(file.fileno()).st_size, found)
+
+
+def is_plain_name(name: object) -> bool:
+    """Return whether something is the name of a visible file, without a folder.
+
+    >>> [is_plain_name(name) for name in ("a.txt", "../a.txt", ".a", "", 7)]
+    [True, False, False, False, False]
+    """
+    return isinstance(name, str) and not name.startswith(".") and Path(name).name == name and "\\" not in name
+
+
+@contextlib.contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Let one process at a time rename files in a folder; the others wait."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with _where_supported():
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file or a folder's names are on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        with _where_supported():
+            os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+@contextlib.contextmanager
+def _where_supported() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _NOT_SUPPORTED:
+            raise
+
+
+def commit(folder: Path, staging: Path, changes: Sequence[Change]) -> None:
+    """Do all changes, in their order. The caller holds the lock; the staged files are synced.
+
+    Raises
+    ------
+    OSError
+        Before the journal has its name, nothing is changed; after that (:func:`is_decided`) the next one to
+        look at the folder goes on.
+    """
+    journal, draft = folder / JOURNAL, staging / JOURNAL
+    content = {"staging": staging.name, "changes": [dataclasses.asdict(change) for change in changes]}
+    draft.write_text(json.dumps(content), encoding="utf-8")
+    sync(draft)
+    sync(staging)
+    draft.replace(journal)
+    try:
+        sync(folder)
+    except OSError:
+        journal.unlink()  # nothing is renamed yet
+        raise
+    _apply(folder, staging, changes)
+
+
+def is_decided(folder: Path, staging: Path) -> bool:
+    """Return whether the changes of a staging folder are in the folder's journal."""
+    try:
+        return bool(json.loads((folder / JOURNAL).read_bytes())["staging"] == staging.name)
+    except (OSError, ValueError, LookupError, TypeError):
+        return False
+
+
+def finish_interrupted(folder: Path) -> None:
+    """Finish what a run that was stopped had decided; wait for one that is at it.
+
+    Raises
+    ------
+    SourceError
+        The folder can't be written, or somebody changed the files in between.
+    """
+    if not os.path.lexists(folder / JOURNAL):
+        return
+    try:
+        with locked(folder):
+            finish_locked(folder)
+    except OSError as error:
+        raise SourceError(
+            f"{folder}: got a folder whose last run was stopped while its files got their names "
+            f"({error.strerror or error}), expected a complete one or permission to complete it. "
+            f"Let somebody who may write there run: shortcut-miner inspect {folder}"
+        ) from error
+
+
+def finish_locked(folder: Path) -> None:
+    """Do as :func:`finish_interrupted`, for a caller that holds the lock."""
+    if not os.path.lexists(folder / JOURNAL):
+        return
+    staging, changes = _read(folder / JOURNAL)
+    pending, lost = [], []
+    for change in changes:
+        now = digest_of(folder / change.name)
+        if change.after is None:
+            if now == change.before:
+                pending.append(change)
+        elif (staging / change.name).is_file():
+            if now != change.before and os.path.lexists(folder / change.name):
+                raise SourceError(
+                    f"{folder / change.name}: got a file changed since a run was stopped that was to replace "
+                    "it, expected the one that was there. Move it elsewhere, and run the command again."
+                )
+            pending.append(change)
+        elif now != change.after and now in (None, change.before):  # else it was moved, and changed since
+            lost.append(change)
+    to_change = [change for change in changes if change.after not in (None, change.before)]
+    if lost and len(lost) < len(to_change):
+        raise SourceError(
+            f"{folder}: got a run that was stopped, and no {lost[0].name} any more among its files in "
+            f"{staging.name}, expected all of them. Move your own files elsewhere, delete the folder, and "
+            "run the command again."
+        )
+    if lost:  # the staging folder is gone as a whole: as if the run had never come to its end
+        (folder / JOURNAL).unlink()
+        sync(folder)
+    else:
+        _apply(folder, staging, pending)
+
+
+def _apply(folder: Path, staging: Path, changes: Sequence[Change]) -> None:
+    for change in changes:
+        if change.after is None:
+            (folder / change.name).unlink(missing_ok=True)
+        else:
+            (staging / change.name).replace(folder / change.name)
+    sync(folder)
+    (folder / JOURNAL).unlink()
+    with contextlib.suppress(OSError):  # a journal that comes back finds everything done
+        sync(folder)
+    shutil.rmtree(staging, ignore_errors=True)
+
+
+def _read(journal: Path) -> tuple[Path, list[Change]]:
+    try:
+        content = json.loads(journal.read_bytes())
+        changes = [
+            Change(one["name"], as_digest(one["before"]), as_digest(one["after"]))
+            for one in content["changes"]
+        ]
+        staging = content["staging"]
+        known = all(is_plain_name(change.name) for change in changes)
+        if not (known and staging.startswith(STAGING_PREFIX) and Path(staging).name == staging):
+            raise ValueError("names that no run writes")
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise SourceError(
+            f"{journal}: got {error}, expected the journal of a run. Move this file elsewhere."
+        ) from error
+    return journal.parent / staging, changes
+
+
+def as_digest(value: Any) -> Digest | None:
+    """Return a digest from its JSON; ValueError if it is none."""
+    if value is None:
+        return None
+    size, sha256 = value["size"], value["sha256"]
+    if not (
+        isinstance(size, int) and isinstance(sha256, str) and len(sha256) == hashlib.sha256().digest_size * 2
+    ):
+        raise ValueError("a digest without size and sha256")
+    return Digest(size, sha256)

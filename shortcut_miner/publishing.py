@@ -1,0 +1,334 @@
+"""Folders of results: written as a whole or not at all, and never at the cost of somebody's files.
+
+A run writes into a hidden folder inside its output folder; at the end all files get their names in one step
+(:mod:`shortcut_miner.journal`). What it may replace or remove is what its manifest of the same command lists
+with the digest that the file still has; every other file in the folder stays, and a run that would need the
+name of one is refused. The same is checked before the work, to be told in time.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from shortcut_miner.errors import ConfigError, SourceError, examples
+from shortcut_miner.journal import (
+    STAGING_PREFIX,
+    Change,
+    Digest,
+    as_digest,
+    commit,
+    digest_of,
+    finish_interrupted,
+    finish_locked,
+    is_decided,
+    is_plain_name,
+    locked,
+    sync,
+)
+from shortcut_miner.storage import MANIFEST, RUN_RECORD, read_json_file, write_json
+from shortcut_miner.version import __version__
+
+Inputs = Mapping[str, Any]  # of paths, or lists of them
+_ANOTHER = "Choose another --out."
+_RUN_FIELDS = {"out", "files", "backend", "threads"}
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Ours:
+    """What a folder has of our own.
+
+    Attributes
+    ----------
+    manifest : dict
+        Of the run that wrote it; empty if none did.
+    files : dict of str to Digest
+        Each file that is as that run wrote it, with manifest and run record.
+    """
+
+    manifest: dict[str, Any]
+    files: dict[str, Digest]
+
+
+def check_target(
+    out: Path,
+    *,
+    command: str,
+    config: Mapping[str, Any],
+    names: Iterable[str],
+    inputs: Inputs | None = None,
+    force: bool = False,
+) -> Ours:
+    """Return what of a folder a run may replace.
+
+    Parameters
+    ----------
+    out : Path
+        The folder to write; it need not exist.
+    command : str
+        Such as "rad build".
+    config : mapping
+        The run's options, as its manifest is going to have them.
+    names : iterable of str
+        What it is going to write beside manifest.json; ``*`` and ``?`` stand for what is not known yet.
+    inputs : mapping of str to path or list of path, optional
+        Role -> files or folders that the run reads.
+    force : bool
+        Replace the files of a run with other options.
+
+    Raises
+    ------
+    ConfigError
+        A file in the way that is not ours or was changed since, an input among the files to replace, another
+        command's folder, or other options without `force`.
+    SourceError
+        An interrupted run that can't be finished.
+    """
+    if not out.is_dir():
+        return Ours({}, {})
+    finish_interrupted(out)
+    return _checked(out, command, config, names, inputs, force)
+
+
+def _checked(
+    out: Path,
+    command: str,
+    config: Mapping[str, Any],
+    names: Iterable[str],
+    inputs: Inputs | None,
+    force: bool,
+) -> Ours:
+    wanted = (MANIFEST, *names)
+    there = sorted(path.name for path in out.iterdir() if any(fnmatch(path.name, one) for one in wanted))
+    manifest = _our_manifest(out)
+    listed = {} if not manifest else {name: as_digest(one) for name, one in manifest["files"].items()}
+    _check_inputs(out, sorted({*there, *listed}), inputs or {})
+    if manifest and manifest["command"] != command:
+        raise ConfigError(
+            f"--out {out}: got a folder that {manifest['command']} wrote, expected an empty one or one of "
+            f"{command}. {_ANOTHER}"
+        )
+    ours = {name: digest for name in listed if (digest := digest_of(out / name)) is not None}
+    changed = [name for name in listed if os.path.lexists(out / name) and ours.get(name) != listed[name]]
+    if changed:
+        raise ConfigError(
+            f"--out {out}: got {examples(changed)} changed since {command} wrote the folder, expected files "
+            f"as it wrote them. {_ANOTHER}"
+        )
+    ours |= _records(out) if manifest else {}
+    strange = [name for name in there if name not in ours]
+    if strange:
+        raise ConfigError(
+            f"--out {out}: got a folder with {examples(strange)}, which {command} did not write and would "
+            f"replace, expected no such file. {_ANOTHER}"
+        )
+    if manifest and not force:
+        _check_options(out, manifest, config)
+    return Ours(manifest, ours)
+
+
+def _our_manifest(out: Path) -> dict[str, Any]:
+    """Return the manifest that a run of ours wrote; {} if there is none of any kind."""
+    path = out / MANIFEST
+    if not os.path.lexists(path):
+        return {}
+    try:
+        found = read_json_file(path)
+    except SourceError:
+        found = None
+    if not isinstance(found, dict) or found.get("package") != "shortcut_miner" or path.is_symlink():
+        raise ConfigError(
+            f"--out {out}: got a folder with a {MANIFEST} that shortcut-miner did not write, expected none "
+            f"or its own. {_ANOTHER}"
+        )
+    files = found.get("files")
+    if isinstance(files, list):
+        raise ConfigError(
+            f"--out {out}: got a folder of version {found.get('version')}, whose {MANIFEST} can't tell its "
+            "files from yours, expected digests. Choose another --out, or delete the folder if nothing in it "
+            "is yours."
+        )
+    try:
+        is_whole = all(
+            is_plain_name(name) and as_digest(one) is not None for name, one in found["files"].items()
+        )
+        is_whole &= all(isinstance(one["role"], str) and one["sha256"] for one in found["inputs"])
+    except (AttributeError, LookupError, TypeError, ValueError):
+        is_whole = False
+    if not (is_whole and isinstance(found.get("command"), str) and isinstance(found.get("config"), dict)):
+        raise ConfigError(
+            f"--out {out}: got a folder with a damaged {MANIFEST}, expected one with files, inputs and "
+            f"options as it was written. {_ANOTHER}"
+        )
+    return found
+
+
+def _records(out: Path) -> dict[str, Digest]:
+    """Return manifest.json and, if it is of a run of ours, run.json."""
+    kept = {MANIFEST: digest_of(out / MANIFEST)}
+    with contextlib.suppress(SourceError):
+        run = read_json_file(out / RUN_RECORD)
+        if isinstance(run, dict) and run.keys() >= _RUN_FIELDS:
+            kept[RUN_RECORD] = digest_of(out / RUN_RECORD)
+    return {name: digest for name, digest in kept.items() if digest is not None}
+
+
+def _check_inputs(out: Path, names: Sequence[str], inputs: Inputs) -> None:
+    """Raise ConfigError if a run reads `out`, or one of the files there that it replaces."""
+    for role, given in inputs.items():
+        for path in (Path(one) for one in (given if isinstance(given, list | tuple) else [given])):
+            # An archive's member stands below the archive, which is the file.
+            file = next((one for one in (path, *path.parents) if one.exists()), path)
+            reads = [out, *(out / name for name in names)] if file.is_file() or file == path else []
+            if any(one.exists() and file.samefile(one) for one in reads if file.exists()):
+                what = "the folder" if file.is_dir() else "the folder of a file"
+                raise ConfigError(
+                    f"--out {out}: got {what} that this run reads ({role} {path}) and might replace, "
+                    f"expected another folder. {_ANOTHER}"
+                )
+
+
+def _check_options(out: Path, manifest: Mapping[str, Any], config: Mapping[str, Any]) -> None:
+    """Raise ConfigError if a folder's options are not those of the run, naming them."""
+    there, now = _flat(manifest["config"]), _flat(json.loads(json.dumps(config)))
+    names = {*there, *now} if manifest.get("version") == __version__ else {*there} & {*now}
+    other = sorted(name for name in names if there.get(name) != now.get(name))
+    if other:
+        told = ", ".join(
+            f"{name} {_shown(there.get(name))}, now {_shown(now.get(name))}" for name in other[:_MOST_OPTIONS]
+        )
+        rest = f" and {len(other) - _MOST_OPTIONS} more" if len(other) > _MOST_OPTIONS else ""
+        raise ConfigError(
+            f"--out {out}: got a folder that {manifest['command']} wrote with other options ({told}{rest}), "
+            "expected the same. Choose another --out, or replace it with --force."
+        )
+
+
+_MOST_OPTIONS = 8
+
+
+def _shown(value: object) -> str:
+    return "none" if value is None else str(value)
+
+
+def _flat(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with those inside others by their joined names.
+
+    >>> _flat({"seed": 0, "build": {"items": "both"}})
+    {'seed': 0, 'build.items': 'both'}
+    """
+    flat: dict[str, Any] = {}
+    for name, value in config.items():
+        inner = _flat(value) if isinstance(value, dict) else {}
+        flat |= {f"{name}.{key}": one for key, one in inner.items()} if inner else {name: value}
+    return flat
+
+
+@contextlib.contextmanager
+def staged_folder(
+    out: Path, *, inputs: Inputs | None = None, force: bool = False, add: bool = False
+) -> Iterator[Path]:
+    """Give a hidden folder to write in, manifest included; on success its files get their names in `out`.
+
+    Files of an earlier run of the same command that are not written again go.
+
+    Parameters
+    ----------
+    out : Path
+        The folder.
+    inputs, force
+        See :func:`check_target`.
+    add : bool
+        Write further files of the run that wrote `out`: its manifest, and what it lists, stays.
+
+    Raises
+    ------
+    ConfigError
+        `out` is a file, or can't be created or written; see :func:`check_target`.
+    SourceError
+        The disk is full or a file can't be replaced.
+    """
+    staging = _open_staging(out)
+    try:
+        yield staging
+        _publish(staging, out, inputs, force, add)
+    except OSError as error:
+        decided = is_decided(out, staging)
+        state = (
+            "The new files are complete, and the next command that reads this folder puts the rest in place"
+            if decided
+            else "Earlier results are unchanged"
+        )
+        raise SourceError(
+            f"{out}: got {error.strerror or error} while writing, expected room and permission to write. "
+            f"{state}; free some space or choose another --out."
+        ) from error
+    finally:
+        if not is_decided(out, staging):
+            shutil.rmtree(staging, ignore_errors=True)
+
+
+def _publish(staging: Path, out: Path, inputs: Inputs | None, force: bool, add: bool) -> None:
+    """Let the staged files get their names in `out`, the manifest last."""
+    names = sorted(path.name for path in staging.iterdir() if path.name != MANIFEST)
+    for name in names:
+        sync(staging / name)
+    files = {name: digest_of(staging / name) for name in names}
+    with locked(out):
+        finish_locked(out)
+        _remove_abandoned(out)
+        if add:
+            manifest = _our_manifest(out)
+            kept = {name: one for name, one in manifest["files"].items() if name not in files}
+        else:
+            manifest, kept = read_json_file(staging / MANIFEST), {}
+        ours = _checked(out, manifest["command"], manifest["config"], names, inputs, force)
+        listed = {name: dataclasses.asdict(one) for name, one in files.items() if one and name != RUN_RECORD}
+        write_json(manifest | {"files": kept | listed}, staging / MANIFEST)
+        sync(staging / MANIFEST)
+        gone = () if add else ours.files
+        obsolete = [name for name in gone if name not in (MANIFEST, RUN_RECORD, *names)]
+        changes = [Change(name, ours.files.get(name), files[name]) for name in names]
+        changes += [Change(name, ours.files[name], None) for name in obsolete]
+        changes.append(Change(MANIFEST, ours.files.get(MANIFEST), digest_of(staging / MANIFEST)))
+        commit(out, staging, changes)
+
+
+def _open_staging(out: Path) -> Path:
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"--out {out}: got a file, expected a folder. Choose another name.")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        return Path(
+            tempfile.mkdtemp(prefix=f"{STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-", dir=out)
+        )
+    except OSError as error:
+        raise ConfigError(
+            f"--out {out}: got {error.strerror or error}, expected a folder that can be written. "
+            "Choose another folder or fix its permissions."
+        ) from error
+
+
+def _remove_abandoned(out: Path) -> None:
+    """Remove staging folders whose process, on this host, no longer runs (killed, power cut)."""
+    for folder in out.glob(f"{STAGING_PREFIX}{socket.gethostname()}-*"):
+        pid = folder.name.removeprefix(f"{STAGING_PREFIX}{socket.gethostname()}-").split("-")[0]
+        if pid.isdigit() and not _is_running(int(pid)):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

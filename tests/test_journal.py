@@ -1,0 +1,202 @@
+"""The journal: a run that is stopped at any moment leaves the old folder or the new one, never a mixture."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from publishing_cases import contents, names, write
+
+from shortcut_miner.errors import SourceError
+from shortcut_miner.journal import JOURNAL, finish_interrupted
+from shortcut_miner.publishing import check_target
+
+# ---- killed at every file operation ----
+
+RUNS = [json.dumps({"out": run, "files": 0, "backend": 0, "threads": 0}) for run in ("old", "new")]
+OLD = {"a.txt": "old a", "b.txt": "same", "gone.txt": "obsolete", "run.json": RUNS[0]}
+NEW = {"a.txt": "new a", "b.txt": "same", "c.txt": "new c", "run.json": RUNS[1]}
+THESIS = "the user's"
+# What the file system is asked for, as Python's audit events name it.
+OPERATIONS = {
+    "open",
+    "os.rename",
+    "os.remove",
+    "os.rmdir",
+    "os.mkdir",
+    "os.listdir",
+    "os.scandir",
+    "fcntl.flock",
+}
+
+
+def killed_at(number: int, work: Callable[[], None]) -> bool:
+    """Do some work in a process that dies before its file operation of this number; return whether it did."""
+    process = os.fork()
+    if process == 0:
+        try:
+            _die_at(number)
+            work()
+        finally:
+            os._exit(0)
+    _, status = os.waitpid(process, 0)
+    return os.waitstatus_to_exitcode(status) == 9
+
+
+def _die_at(number: int) -> None:
+    count = 0
+
+    def step(*_given: object) -> None:
+        nonlocal count
+        if count == number:
+            os._exit(9)
+        count += 1
+
+    sys.addaudithook(lambda event, _arguments: step() if event in OPERATIONS else None)
+    synced = os.fsync
+    os.fsync = lambda handle: (step(), synced(handle))[1]  # type: ignore[assignment]
+
+
+def state_of(out: Path) -> str:
+    """Return which run a reader finds, all of it and nothing else."""
+    finish_interrupted(out)
+    found = {name: text.decode() for name, text in contents(out).items() if not name.startswith(".")}
+    assert found.pop("thesis.tex") == THESIS
+    listed = json.loads(found.pop("manifest.json"))
+    for state, files in (("old", OLD), ("new", NEW)):
+        if found == files:
+            assert listed["files"].keys() == files.keys() - {"run.json"}
+            assert listed["config"] == {"run": state}
+            return state
+    raise AssertionError(f"a mixture: {found}")
+
+
+def old_folder(out: Path) -> None:
+    write(out, OLD, run="old")
+    (out / "thesis.tex").write_text(THESIS)
+
+
+def rebuild(out: Path) -> None:
+    write(out, NEW, force=True, run="new")
+
+
+def test_a_run_killed_at_any_operation_leaves_the_old_or_the_new(tmp_path: Path) -> None:
+    seen, journals = [], 0
+    for number in range(1000):
+        out = tmp_path / str(number)
+        old_folder(out)
+        died = killed_at(number, lambda: rebuild(out))  # noqa: B023
+        journals += (out / JOURNAL).exists()
+        seen.append(state_of(out))
+        rebuild(out)
+        assert state_of(out) == "new"
+        assert not [name for name in names(out) if name.startswith(".")]
+        if not died:
+            break
+    turn = seen.index("new")
+    assert 20 < turn < len(seen) - 5
+    assert seen == ["old"] * turn + ["new"] * (len(seen) - turn)
+    assert journals > 5
+
+
+def test_whoever_finishes_may_be_killed_too(tmp_path: Path) -> None:
+    """From every state that a run can be killed in, at every operation of the reader that finishes it."""
+    first = 0
+    while not _leaves_a_journal(tmp_path / f"find {first}", first):
+        first += 1
+    tried, number = 0, first
+    while _leaves_a_journal(tmp_path / f"run {number}", number):
+        for second in range(1000):
+            out = tmp_path / f"{number} {second}"
+            assert _leaves_a_journal(out, number)
+            died = killed_at(second, lambda: finish_interrupted(out))  # noqa: B023
+            assert state_of(out) == "new"
+            tried += 1
+            if not died:
+                break
+        number += 1
+    assert number - first > 5
+    assert tried > 50
+
+
+def _leaves_a_journal(out: Path, number: int) -> bool:
+    old_folder(out)
+    return killed_at(number, lambda: rebuild(out)) and (out / JOURNAL).exists()
+
+
+def half_renamed(out: Path) -> None:
+    """Leave a folder as a run that was killed between two renames: a.txt has its name, c.txt has not."""
+    number = 0
+    while not (_leaves_a_journal(out, number) and (out / "a.txt").read_text() == NEW["a.txt"]):
+        number += 1
+        for path in sorted(out.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+
+
+def test_what_the_user_changes_before_a_run_is_finished_is_kept(tmp_path: Path) -> None:
+    half_renamed(tmp_path)
+    (tmp_path / "c.txt").write_text("mine")
+    told = r"c\.txt: got a file changed since a run was stopped that was to replace it"
+    with pytest.raises(SourceError, match=told):
+        finish_interrupted(tmp_path)
+    with pytest.raises(SourceError, match=told):
+        check_target(tmp_path, command="test build", config={}, names=("a.txt",))
+    assert (tmp_path / "c.txt").read_text() == "mine"
+    (tmp_path / "c.txt").unlink()
+    (tmp_path / "gone.txt").write_text("mine")  # was to be removed
+    (tmp_path / "a.txt").write_text("mine")  # was renamed already
+    finish_interrupted(tmp_path)
+    found = contents(tmp_path)
+    assert (found["gone.txt"], found["a.txt"], found["c.txt"]) == (b"mine", b"mine", b"new c")
+
+
+def test_a_staging_folder_that_is_gone(tmp_path: Path) -> None:
+    half_renamed(tmp_path)
+    (staging,) = tmp_path.glob(".shortcut-miner-staging-*")
+    (staging / "c.txt").unlink()
+    with pytest.raises(SourceError, match=r"got a run that was stopped, and no c\.txt any more"):
+        finish_interrupted(tmp_path)
+
+
+def test_a_decided_run_whose_files_are_all_gone_is_as_if_it_never_was(tmp_path: Path) -> None:
+    number = 0
+    while not _leaves_a_journal(tmp_path / str(number), number):
+        number += 1
+    out = tmp_path / str(number)
+    (staging,) = out.glob(".shortcut-miner-staging-*")
+    for path in staging.iterdir():
+        path.unlink()
+    staging.rmdir()
+    assert state_of(out) == "old"
+    assert not (out / JOURNAL).exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[]",
+        '{"staging": "..", "changes": []}',
+        '{"staging": 7, "changes": []}',
+        '{"staging": ".shortcut-miner-staging-x", "changes": [{"name": "../x", "before": null, "after": null}]}',
+    ],
+)
+def test_a_journal_that_no_run_wrote(tmp_path: Path, text: str) -> None:
+    (tmp_path / JOURNAL).write_text(text)
+    with pytest.raises(SourceError, match=r"journal\.json: got .*, expected the journal of a run"):
+        finish_interrupted(tmp_path)
+    assert (tmp_path / JOURNAL).read_text() == text
+
+
+def test_a_reader_who_may_not_write_says_who_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    half_renamed(tmp_path)
+
+    def forbidden(path: Path, target: Path) -> Path:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "replace", forbidden)
+    told = r"got a folder whose last run was stopped .*\(Permission denied\).*Let somebody who may write"
+    with pytest.raises(SourceError, match=told):
+        finish_interrupted(tmp_path)
