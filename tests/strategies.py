@@ -1,5 +1,6 @@
 """Hypothesis strategies for small transaction tables, skewed towards what breaks miners."""
 
+import re
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from reference import OBJECT, WORD, Item, Row, count_answers
 
 from shortcut_miner.transactions import Transactions, Vocabulary
 
+NO_IDS = {"nan", "inf", "infinity", "none", "null", "<na>", "nat"}
 ANSWERS = ("no", "yes", "2", "10", "a dog")
 
 
@@ -93,3 +95,9 @@ def item_of(number: int, like: Vocabulary) -> Item:
     """Return the item behind a vocabulary number."""
     words = len(like.words)
     return (WORD, like.words[number]) if number < words else (OBJECT, like.objects[number - words])
+
+
+def is_id(text: str) -> bool:
+    """Return whether a text stays what it is as an id: it isn't blank, no float and no missing value."""
+    is_float = re.fullmatch(r"-?\d+(\.\d+)?([eE][+-]?\d+)?", text) and not re.fullmatch(r"-?\d+", text)
+    return bool(text.strip()) and not is_float and text.strip("-+ ").lower() not in NO_IDS

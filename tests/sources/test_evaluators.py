@@ -142,7 +142,7 @@ def test_bad_samples_are_told_at_once(write: Write) -> None:
         "  - line 6, filtered_resps: got 5, expected text or a list",
         "  - line 7, doc.question_id: got no such field, expected a value",
         "  - line 8, doc: got no such field, expected an object",
-        "  - line 9, doc.question_id: got a number, expected a whole number or text",
+        "  - line 9, doc.question_id: got 9.5, expected a whole number or text",
         "  - line 10, question_id: got '', expected an id",
         "  - line 12, filtered_resps: got no such field, expected text or a list",
         '  - line 13, record: got {"doc_id": 12, "doc": {"question_id": 13}, "filtered_re (input data was '

@@ -229,7 +229,7 @@ def test_one_field_for_several_columns_under_any_name(write: Write, form: str, n
 def test_values_that_are_lists_are_problems_of_their_record(write: Write, value: Any) -> None:
     flat = table_of(write("t.json", [{"a": "x"}, {"a": value}, {"a": None}, {"a": 1.5}, {"a": True}]))
     table, (problem,) = read_columns(flat, {"a": Column("value")})
-    assert table.rows() == [(0, "x"), (2, None), (3, "1.5"), (4, "True")]
+    assert table.rows() == [(0, "x"), (2, None), (3, "1.5"), (4, "true")]
     assert (problem.records, problem.got, problem.expected) == ((1,), json.dumps(value), "text or numbers")
 
 
@@ -249,13 +249,13 @@ def test_ids_are_text_or_whole_numbers(tmp_path: Path, form: str) -> None:
             book.add_worksheet().write_column(0, 0, ["id", *ids])
     else:
         path.write_text("\n".join(["id", *map(str, ids)]))
-    table, problems = read_columns(table_of(path), {"id": Column("id")})
-    if form in ("CSV", "TSV", "semicolon"):  # where all is text
-        assert (table["id"].to_list(), problems) == (["1.0", "20.0", "1.5"], [])
-        return
-    assert table["id"].to_list()[:2] == ["1", "20"]
-    assert [(one.records, one.expected) for one in problems] == [((2,), "a whole number or text")]
-    assert "1.5" in problems[0].got
+    flat = table_of(path)
+    table, problems = read_columns(flat, {"id": Column("id")})
+    assert table["id"].to_list() == ["1", "20", "1.5"]
+    wanted = ((2,), "id", "1.5", "a whole number or text")
+    assert [(one.records, one.field, one.got, one.expected) for one in problems] == [wanted]
+    # fastexcel writes whole numbers of a sheet without .0 by itself.
+    assert flat.notes == (() if form == "xlsx" else ("id, floats read as whole numbers: 2",))
 
 
 def test_whole_answers_are_lists_of_texts(tmp_path: Path) -> None:

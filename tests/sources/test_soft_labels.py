@@ -10,6 +10,7 @@ import pytest
 from cli.commands import options, tiny_world, write_world
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from strategies import is_id
 
 from shortcut_miner.cli.run import run
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
@@ -185,7 +186,7 @@ def test_what_is_no_json(write: Write, content: str) -> None:
 
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=6)
-IDS = TEXTS.filter(str.strip)
+IDS = TEXTS.filter(is_id)
 WEIGHTS = st.dictionaries(TEXTS, st.floats(0, 2, allow_subnormal=False), max_size=4)
 
 

@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from strategies import is_id
 
 from shortcut_miner import schemas
 from shortcut_miner.errors import SourceError
@@ -151,7 +152,7 @@ def test_images_over_several_chunks(write: Write, monkeypatch: pytest.MonkeyPatc
 
 LABELS = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=6).filter(str.strip)
 IMAGES = st.dictionaries(
-    LABELS.filter(lambda text: len(text.encode()) < 12),
+    LABELS.filter(lambda text: len(text.encode()) < 12 and is_id(text)),
     st.lists(st.tuples(LABELS, st.floats(0, 1)), max_size=5),
     min_size=1,
     max_size=6,

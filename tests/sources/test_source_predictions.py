@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from strategies import is_id
 
 from shortcut_miner import schemas
 from shortcut_miner.errors import SourceError
@@ -215,7 +216,7 @@ def test_parquet_columns_and_nulls(tmp_path: Path) -> None:
 
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=10)
-IDS = TEXTS.filter(str.strip)
+IDS = TEXTS.filter(is_id)
 
 
 @given(answers=st.dictionaries(IDS, TEXTS, min_size=1, max_size=8), is_ascii=st.booleans())

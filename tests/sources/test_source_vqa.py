@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
+from strategies import is_id
 
 from shortcut_miner import schemas
 from shortcut_miner.errors import ConfigError, SourceError
@@ -225,7 +226,7 @@ def test_all_bad_questions_are_told_at_once(write: Write, question: Make) -> Non
         question(2, question=" \t"),
         question(3, question=""),
         question(4, question=5),
-        question(5, question_id=5.0),
+        question(5, question_id=5.5),
         question(6, question_id=True),
         question(7, question_id=None, image_id=[7], question=["x"]),
         question(8, question_id=" "),
@@ -246,7 +247,7 @@ def test_all_bad_questions_are_told_at_once(write: Write, question: Make) -> Non
             "  - record 2, question: got ' \\t', expected text that is not blank",
             "  - record 3, question: got '', expected text that is not blank",
             "  - record 4, question: got 5, expected text",
-            "  - record 5, question_id: got 5.0, expected a whole number or text",
+            "  - record 5, question_id: got 5.5, expected a whole number or text",
             "  - record 6, question_id: got true, expected a whole number or text",
             "  - record 7, question_id: got null, expected a whole number or text",
             "  - record 7, image_id: got [7], expected a whole number or text",
@@ -468,7 +469,9 @@ def test_ids_42_and_text_42_in_one_file_are_a_repetition(write: Write, question:
 
 TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
 FILLED = TEXTS.filter(str.strip)
-IDS = st.one_of(st.integers(-(2**70), 2**70), FILLED.filter(lambda text: not text.strip().isdigit()))
+IDS = st.one_of(
+    st.integers(-(2**70), 2**70), FILLED.filter(lambda text: is_id(text) and not text.strip().isdigit())
+)
 
 
 @st.composite

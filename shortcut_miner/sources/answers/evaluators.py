@@ -12,7 +12,8 @@ import polars as pl
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.flat_tables import FlatTable, check_has_rows, read_columns
-from shortcut_miner.sources.opening.json_records import decode_all, id_column
+from shortcut_miner.sources.opening.ids import AnyId, find_floats, id_column, with_whole_ids
+from shortcut_miner.sources.opening.json_records import decode_all
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Raws, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import RECORD, Problem
@@ -102,10 +103,13 @@ def read_samples(content: Content, allow_doc_id: bool) -> AnswerRows:
             "answer": pl.Series(answers, dtype=pl.String),
         }
     )
+    table, id_notes = with_whole_ids(table, "question_id")
+    problems += find_floats(table, "question_id", ".".join(path))
     repaired = sum(raw is not line for raw, (_, line) in zip(raws, lines, strict=True))
     notes = (
         f"question ids: {'.'.join(path)}",
         "answers: filtered_resps without the white space around them",
+        *id_notes,
         *((f"lines with NaN or infinite numbers read as null: {repaired:,}",) if repaired else ()),
     )
     return AnswerRows(table, problems, len(raws), lambda record: f"line {lines[record][0]}", notes)
@@ -139,7 +143,7 @@ def _sample_type(path: Sequence[str]) -> Any:
     """Return a struct of `responses` and the id at `path`: `one`, or `holder.one`."""
     responses = ("responses", _Responses)
     names = {"responses": "filtered_resps"}
-    one = ("one", int | str)
+    one = ("one", AnyId)
     if len(path) == 1:
         return msgspec.defstruct("Sample", [one, responses], rename=names | {"one": path[0]}, gc=False)
     holder = msgspec.defstruct("object", [one], rename={"one": path[1]}, gc=False)
@@ -185,10 +189,11 @@ def read_vlmevalkit(content: Content, allow_doc_id: bool) -> AnswerRows:
     one, why = ("question_id", "") if is_named else ("index", ", as there is no column question_id")
     needs = {"question_id": Column("id", names=(one,)), "answer": Column("text", names=("prediction",))}
     notes = (f"question ids: column {one}{why}", "answers: column prediction")
-    return answer_rows(table, needs, table.notes + notes)
+    return answer_rows(table, needs, notes)
 
 
-def answer_rows(table: FlatTable, needs: dict[str, Column], notes: tuple[str, ...]) -> AnswerRows:
+def answer_rows(table: FlatTable, needs: dict[str, Column], notes: tuple[str, ...] = ()) -> AnswerRows:
     """Return the answers of a flat table; `needs` says where question_id and answer are."""
     check_has_rows(table, "predictions")
-    return AnswerRows(*read_columns(table, needs, by_record=True), table.total, table.label, notes)
+    rows = read_columns(table, needs, by_record=True)
+    return AnswerRows(*rows, table.total, table.label, table.notes + notes)

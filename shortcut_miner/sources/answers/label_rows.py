@@ -9,6 +9,7 @@ import polars as pl
 
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.flat_tables import check_has_rows, read_columns
+from shortcut_miner.sources.opening.ids import AnyId, find_floats, with_whole_ids
 from shortcut_miner.sources.opening.json_records import decode_all, paused_gc, record_columns, repeated_keys
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
 from shortcut_miner.sources.opening.kinds import Content, with_fields
@@ -21,7 +22,7 @@ _NOTHING = (None,)
 
 
 class _Labelled(msgspec.Struct, gc=False):
-    question_id: int | str
+    question_id: AnyId
     label: dict[str, float]
 
 
@@ -68,9 +69,11 @@ def read_json_labels(content: Content) -> LabelRows:
         label = _names_of(names)
     rows = decode_all(raws, _Labelled)
     questions = pl.DataFrame(record_columns(rows, _Labelled, "question_id"))
+    questions, notes = with_whole_ids(questions, "question_id")
     problems += rows.problems + find_duplicates(questions, "question_id")
+    problems += find_floats(questions, "question_id")
     table = _one_row_a_label(questions, [row.label for row in rows.records])
-    return LabelRows(table, problems, len(raws), "questions", label, content.json.notes)
+    return LabelRows(table, problems, len(raws), "questions", label, content.json.notes + notes)
 
 
 def _one_row_a_label(questions: pl.DataFrame, labels: Sequence[Mapping[str, float]]) -> pl.DataFrame:
@@ -106,4 +109,4 @@ def read_labels_parquet(content: Content) -> LabelRows:
         *find_problems(table, is_repeated, "answer", "an answer that a question has once"),
         *find_problems(table, is_beside_others, "answer", "null only as a question's one row"),
     ]
-    return LabelRows(table, problems, table.height, "labels", "row {}".format)
+    return LabelRows(table, problems, table.height, "labels", "row {}".format, content.table.notes)

@@ -38,7 +38,7 @@ def read_results(content: Content, allow_doc_id: bool) -> AnswerRows:
             "Rename the model's to answer and leave the other one out."
         )
     needs = {"question_id": Column("id"), "answer": Column("text")}
-    rows = answer_rows(table, needs, table.notes)
+    rows = answer_rows(table, needs)
     for name, expected in (("question_id", "an id"), ("answer", "text")):
         rows.problems.extend(find_problems(rows.table, pl.col(name).is_null(), name, expected))
     return rows
@@ -48,4 +48,4 @@ def read_gqa_predictions(content: Content, allow_doc_id: bool) -> AnswerRows:
     """Return the answers of a list of records with questionId and prediction."""
     one, answer = GQA_FIELDS
     needs = {"question_id": Column("id", names=(one,)), "answer": Column("text", names=(answer,))}
-    return answer_rows(content.table, needs, content.table.notes)
+    return answer_rows(content.table, needs)

@@ -9,6 +9,7 @@ import polars as pl
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.files import Source
+from shortcut_miner.sources.opening.ids import AnyId, id_problems, with_whole_ids
 from shortcut_miner.sources.opening.json_records import decode_all, record_columns
 from shortcut_miner.sources.opening.json_text import Raws, Top, check_no_key_twice, split_array
 from shortcut_miner.sources.opening.kinds import Content, Counts, Shape, length_of, wrong_kind
@@ -31,17 +32,17 @@ COCO_KEYS = frozenset({"images", "categories"})
 
 
 class _Category(msgspec.Struct, gc=False):
-    id: int | str
+    id: AnyId
     name: str
 
 
 class _Image(msgspec.Struct, gc=False):
-    id: int | str
+    id: AnyId
 
 
 class _Instance(msgspec.Struct, gc=False):
-    image_id: int | str
-    category_id: int | str
+    image_id: AnyId
+    category_id: AnyId
     bbox: tuple[float, float, float, float] | None = None
     iscrowd: bool | int | None = None
 
@@ -112,7 +113,9 @@ def _record_names(starts: dict[str, int]) -> Callable[[int], str]:
 def _categories(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem]]:
     rows = decode_all(raws, _Category, start)
     table = pl.DataFrame(record_columns(rows, _Category)).rename({"id": "category_id"})
-    problems = find_problems(table, is_blank("name"), "name", "text that is not blank")
+    table, _ = with_whole_ids(table, "category_id")
+    problems = id_problems(table, "category_id", "id")
+    problems += find_problems(table, is_blank("name"), "name", "text that is not blank")
     return table, rows.problems + problems + find_duplicates(table, "category_id", "id")
 
 
@@ -121,7 +124,7 @@ def _images(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem], tuple[
     columns = record_columns(rows, _Image)
     ids, notes = canonical_image_ids(columns.pop("id"))
     table = pl.DataFrame(columns | {"image_id": ids})
-    problems = find_problems(table, is_blank("image_id"), "image_id", "an id", "id")
+    problems = id_problems(table, "image_id", "id")
     return table, rows.problems + problems + find_duplicates(table, "image_id", "id"), notes
 
 
@@ -130,7 +133,8 @@ def _instances(raws: Raws, start: int) -> tuple[pl.DataFrame, list[Problem]]:
     columns = record_columns(rows, _Instance, "image_id", "category_id")
     columns["image_id"], _ = canonical_image_ids(columns["image_id"])
     crowd = [None if row.iscrowd is None else bool(row.iscrowd) for row in rows.records]
-    return pl.DataFrame(columns | {"iscrowd": pl.Series(crowd, dtype=pl.Boolean)}), rows.problems
+    table = pl.DataFrame(columns | {"iscrowd": pl.Series(crowd, dtype=pl.Boolean)})
+    return with_whole_ids(table, "category_id")[0], rows.problems
 
 
 def _unknown_references(

@@ -3,6 +3,7 @@
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.sources.opening.ids import with_whole_ids
 
 # COCO file names: a prefix with the year, or twelve digits with leading zeros (which no integer has).
 _COCO = r"^(?:.*/)?(?:COCO_[A-Za-z]+\d{4}_(\d{12})|(0\d{11}))(?:\.[A-Za-z]{3,4})?$"
@@ -13,15 +14,17 @@ MAX_LOST_SHARE = 0.01
 def canonical_image_ids(ids: pl.Series) -> tuple[pl.Series, tuple[str, ...]]:
     """Return image ids with COCO's file names shortened to COCO's numbers, and notes on it.
 
-    "COCO_val2014_000000000042.jpg", "000000000042.jpg" and "42" become "42". Other ids stay as they are,
-    so that leading zeros of other datasets (GQA) survive.
+    "COCO_val2014_000000000042.jpg", "000000000042.jpg", "42.0" and "42" become "42". Other ids stay as they
+    are, so that leading zeros of other datasets (GQA) survive.
 
     >>> ids, notes = canonical_image_ids(pl.Series(["COCO_val2014_000000000042.jpg", "7", "0012"]))
     >>> ids.to_list(), notes
     (['42', '7', '0012'], ('COCO image names shortened to their numbers: 1 of 3 images',))
     """
+    table, notes = with_whole_ids(pl.DataFrame({"image_id": ids}), "image_id")
+    ids = table["image_id"].alias(ids.name)
     if not (ids.str.len_bytes() >= _SHORTEST).any():
-        return ids, ()
+        return ids, notes
     distinct = ids.drop_nulls().unique(maintain_order=True)
     shortened = distinct.to_frame("given").with_columns(
         digits=pl.coalesce(pl.col("given").str.extract(_COCO, 1), pl.col("given").str.extract(_COCO, 2))
@@ -30,9 +33,10 @@ def canonical_image_ids(ids: pl.Series) -> tuple[pl.Series, tuple[str, ...]]:
         short=pl.col("digits").str.strip_chars_start("0").replace("", "0")
     )
     if changed.is_empty():
-        return ids, ()
+        return ids, notes
     replaced = ids.replace(changed["given"], changed["short"])
     return replaced, (
+        *notes,
         f"COCO image names shortened to their numbers: {len(changed):,} of {len(distinct):,} images",
     )
 

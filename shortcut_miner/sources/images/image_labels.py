@@ -11,6 +11,7 @@ from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.flat_tables import check_has_rows, read_columns
+from shortcut_miner.sources.opening.ids import id_problems
 from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, paused_gc, repeated_keys
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
@@ -45,7 +46,7 @@ def read_image_labels(content: Content, on_bad_row: OnBadRow) -> Reading:
     names = list(images)
     ids, notes = canonical_image_ids(pl.Series("image_id", names, dtype=pl.String))
     by_record = ids.to_frame().with_row_index(RECORD)
-    problems = find_problems(by_record, is_blank("image_id"), "image_id", "an id", "image id")
+    problems = id_problems(by_record, "image_id", "image id")
     problems += find_duplicates(by_record, "image_id", "image id")
     entries = source.content.count(b'"classes"')
     problems += repeated_keys(source.content, names, entries, "image id", "one entry an image")
@@ -112,4 +113,4 @@ def read_labels_parquet(content: Content, on_bad_row: OnBadRow) -> Reading:
         what="rows", total=table.height, on_bad_row=on_bad_row, label=content.table.label,
     )  # fmt: skip
     ids, notes = canonical_image_ids(reading.table["image_id"])
-    return replace(reading, table=reading.table.with_columns(image_id=ids), notes=notes)
+    return replace(reading, table=reading.table.with_columns(image_id=ids), notes=content.table.notes + notes)

@@ -13,14 +13,13 @@ from shortcut_miner.errors import SourceError
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.files import FileFacts
+from shortcut_miner.sources.opening.ids import id_problems
 from shortcut_miner.sources.opening.reading import (
     MAX_SHOWN,
     RECORD,
     Problem,
     Reading,
     find_duplicates,
-    find_problems,
-    is_blank,
     settle,
 )
 
@@ -272,8 +271,7 @@ def _images(raw: RawRegions, ids: pl.Series) -> pl.DataFrame:
 
 def _image_problems(ids: pl.Series) -> list[Problem]:
     table = ids.to_frame().with_row_index(RECORD)
-    blank = find_problems(table, is_blank("image_id"), "image_id", "an id", "image id")
-    return blank + find_duplicates(table, "image_id", "image id")
+    return id_problems(table, "image_id", "image id") + find_duplicates(table, "image_id", "image id")
 
 
 def _box_problems(raw: RawRegions) -> list[Problem]:

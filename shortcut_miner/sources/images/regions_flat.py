@@ -1,6 +1,7 @@
 """Detections as flat tables: Open Images CSV, and Parquet in our own schema."""
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, box_rows, empty_column
-from shortcut_miner.sources.opening.columns import Column, fractions
+from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.csv_text import csv_rows, parse_csv
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import (
@@ -19,7 +20,9 @@ from shortcut_miner.sources.opening.flat_tables import (
     column_errors,
     open_columns,
     scan_columns,
+    settle_columns,
 )
+from shortcut_miner.sources.opening.ids import is_float, whole_text
 from shortcut_miner.sources.opening.reading import RECORD, Problem
 from shortcut_miner.sources.opening.streams import Stream, open_stream
 
@@ -82,7 +85,7 @@ def open_images_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]
         labels, fact = _class_names(names)
         facts.append(fact)
         table = table.with_columns(pl.col("label").replace(labels))
-    ids, _ = canonical_image_ids(table["image_id"])
+    ids, notes = canonical_image_ids(table["image_id"])
     known = sizes.select("image_id", "width", "height").filter(pl.col("width") > 0, pl.col("height") > 0)
     table = table.with_columns(image_id=ids).join(
         known, on="image_id", how="left", validate="m:1", maintain_order="left"
@@ -99,7 +102,7 @@ def open_images_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]
         x1=pl.col("x1") * pl.col("width"), x2=pl.col("x2") * pl.col("width"),
         y1=pl.col("y1") * pl.col("height"), y2=pl.col("y2") * pl.col("height"),
     )  # fmt: skip
-    return _grouped(OPEN_IMAGES_CSV, scaled), facts
+    return replace(_grouped(OPEN_IMAGES_CSV, scaled), notes=notes), facts
 
 
 def _csv_batches(stream: Stream, images: Collection[str] | None) -> Iterator[pl.DataFrame]:
@@ -118,7 +121,8 @@ def _csv_batches(stream: Stream, images: Collection[str] | None) -> Iterator[pl.
             for ours, theirs in wanted.items()
         ]  # fmt: skip
         batch = batch.select(columns)
-        yield batch if images is None else batch.filter(pl.col("image_id").is_in(list(images)))
+        ids = whole_text(pl.col("image_id"))
+        yield batch if images is None else batch.filter(ids.is_in(list(images)) | is_float(ids))
 
 
 def _filled(name: str, batch: pl.DataFrame) -> pl.Expr:
@@ -155,7 +159,7 @@ def parquet_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     with open_stream(files.path) as stream:
         content = stream.content.read() if stream.packing else files.path
         facts = stream.facts()
-    table = _parquet_rows(content, files)
+    table, notes = _parquet_rows(content, files)
     empty = table.filter(pl.all_horizontal(pl.col(side).is_null() for side in _SIDES))
     boxes = table.filter(pl.any_horizontal(pl.col(side).is_not_null() for side in _SIDES))
     rows = boxes.with_columns(pl.col(side).fill_null(float("nan")) for side in _SIDES)
@@ -167,10 +171,10 @@ def parquet_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
             "Fill them, or leave the column out."
         )
     raw = _grouped(REGIONS_PARQUET, rows, empty["image_id"].unique(maintain_order=True))
-    return raw, [facts]
+    return replace(raw, notes=notes), [facts]
 
 
-def _parquet_rows(content: Path | bytes, files: RegionFiles) -> pl.DataFrame:
+def _parquet_rows(content: Path | bytes, files: RegionFiles) -> tuple[pl.DataFrame, tuple[str, ...]]:
     flat = open_columns(content, str(files.path))
     if missing := flat.missing(_PARQUET_COLUMNS):
         raise SourceError(
@@ -179,13 +183,17 @@ def _parquet_rows(content: Path | bytes, files: RegionFiles) -> pl.DataFrame:
         )
     scan = scan_columns(flat, _PARQUET_COLUMNS).cast(_PARQUET_TYPES)
     if files.images is not None:
-        scan = scan.filter(pl.col("image_id").is_in(list(files.images)))
+        ids = whole_text(pl.col("image_id"))
+        scan = scan.filter(ids.is_in(list(files.images)) | is_float(ids))
     with column_errors(flat.path, expected="the columns of our regions"):
-        table = scan.collect()
-        names = flat.names(_PARQUET_COLUMNS)
-        if problems := fractions(table.with_row_index(RECORD), _PARQUET_COLUMNS, names, flat.types):
-            raise _not_whole(files.path, "image_id", [one.got for one in problems])
-        return table.with_columns(region_index=_whole_numbers(files.path, table["region_index"]))
+        table = scan.collect().with_row_index(RECORD)
+    names = flat.names(_PARQUET_COLUMNS)
+    table, problems = settle_columns(flat, table, _PARQUET_COLUMNS, names, flat.types)
+    if problems:
+        raise _not_whole(files.path, "image_id", [one.got for one in problems])
+    with column_errors(flat.path, expected="the columns of our regions"):
+        index = _whole_numbers(files.path, table["region_index"])
+    return table.drop(RECORD).with_columns(region_index=index), flat.notes
 
 
 def _whole_numbers(path: Path, index: pl.Series) -> pl.Series:

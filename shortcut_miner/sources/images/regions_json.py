@@ -18,6 +18,14 @@ from shortcut_miner.sources.images.region_tables import (
     gathered,
 )
 from shortcut_miner.sources.opening.files import FileFacts, open_source
+from shortcut_miner.sources.opening.ids import (
+    ID_EXPECTED,
+    AnyId,
+    find_floats,
+    id_text,
+    is_no_id,
+    with_whole_ids,
+)
 from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, paused_gc, record_columns
 from shortcut_miner.sources.opening.json_text import (
     DECODE_ERRORS,
@@ -47,21 +55,21 @@ class _Detection(msgspec.Struct, gc=False):
 
 
 class _Line(msgspec.Struct, gc=False):
-    image_id: int | str
+    image_id: AnyId
     detections: list[_Detection]
     width: float | None = None
     height: float | None = None
 
 
 class _Result(msgspec.Struct, gc=False):
-    image_id: int | str
-    category_id: int | str
+    image_id: AnyId
+    category_id: AnyId
     bbox: tuple[float, float, float, float]
     score: float | None = None
 
 
 class _Category(msgspec.Struct, gc=False):
-    id: int | str
+    id: AnyId
     name: str
 
 
@@ -90,7 +98,10 @@ def pipeline_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
                     f"line {number}", "line", f"{excerpt(line)} ({error})", "image_id and detections"
                 )
                 continue
-            if files.images is not None and str(one.image_id) not in files.images:
+            if is_no_id(one.image_id):
+                yield bad_image(f"line {number}", "image_id", repr(one.image_id), ID_EXPECTED)
+                continue
+            if files.images is not None and id_text(one.image_id) not in files.images:
                 numbers.pop()
                 continue
             yield _line_block(one)
@@ -105,7 +116,7 @@ def _line_block(line: _Line) -> Block:
     boxes = [(one.box.xmin, one.box.ymin, one.box.xmax, one.box.ymax) for one in found]
     has_attributes = any(one.attributes is not None for one in found)
     return Block(
-        image_ids=[str(line.image_id)],
+        image_ids=[id_text(line.image_id)],
         widths=[np.nan if line.width is None else line.width],
         heights=[np.nan if line.height is None else line.height],
         counts=[len(found)],
@@ -149,7 +160,8 @@ def coco_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
         for chunk in decode_chunks(parsed.top, _Result):
             frames.append(_result_rows(chunk))
             problems += chunk.problems
-    table = pl.concat(frames)
+    table, notes = with_whole_ids(pl.concat(frames), "image_id", "category_id")
+    problems += find_floats(table, "image_id")
     if images is not None:
         table = table.filter(pl.col("image_id").is_in(list(images)))
     table = table.with_columns(label=pl.col("category_id").replace_strict(names, default=None))
@@ -157,7 +169,7 @@ def coco_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
         Problem((record,), "category_id", repr(one), f"an id in {categories.name}")
         for record, one in table.filter(pl.col("label").is_null()).select("record", "category_id").iter_rows()
     ]
-    return _by_image(table, problems, parsed.notes), [source.facts(), facts]
+    return _by_image(table, problems, parsed.notes + notes), [source.facts(), facts]
 
 
 def _result_rows(chunk: Chunk[_Result]) -> pl.DataFrame:
@@ -213,7 +225,7 @@ def _category_names(path: Path) -> tuple[Mapping[str, str], FileFacts]:
         if isinstance(top, list) or "categories" in top:
             raws = top if isinstance(top, list) else split_array(source, top["categories"], "categories")
             listed = [msgspec.json.decode(raw, type=_Category) for raw in raws]
-            return {str(one.id): one.name for one in listed}, source.facts()
+            return {id_text(one.id): one.name for one in listed}, source.facts()
         return {key: msgspec.json.decode(raw, type=str) for key, raw in top.items()}, source.facts()
     except DECODE_ERRORS as error:
         raise SourceError(

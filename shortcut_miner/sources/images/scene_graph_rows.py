@@ -8,7 +8,8 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, id_column, record_columns
+from shortcut_miner.sources.opening.ids import AnyId, id_column
+from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, record_columns
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.list_columns import text_lists
@@ -35,7 +36,7 @@ class _Graph(msgspec.Struct, gc=False):
 
 
 class _GenomeObject(msgspec.Struct, gc=False):
-    object_id: int | str
+    object_id: AnyId
     names: list[str]
     x: float
     y: float
@@ -45,12 +46,12 @@ class _GenomeObject(msgspec.Struct, gc=False):
 
 
 class _GenomeObjects(msgspec.Struct, gc=False):
-    image_id: int | str
+    image_id: AnyId
     objects: list[_GenomeObject]
 
 
 class _GenomeAttributes(msgspec.Struct, gc=False):
-    image_id: int | str
+    image_id: AnyId
     attributes: list[_GenomeObject]
 
 
@@ -99,7 +100,7 @@ def _image_rows(chunk: Chunk[_Graph], names: Sequence[str]) -> pl.DataFrame:
 
 
 def _object_rows(
-    positions: Sequence[int], listed: Sequence[Sequence[tuple[int | str, _Object | _GenomeObject]]]
+    positions: Sequence[int], listed: Sequence[Sequence[tuple[AnyId, _Object | _GenomeObject]]]
 ) -> pl.DataFrame:
     objects = [pair for pairs in listed for pair in pairs]
     boxes = np.array([[getattr(one, side) for side in BOX] for _, one in objects], dtype=np.float64)
@@ -139,7 +140,7 @@ def _keys(raws: Sequence[msgspec.Raw]) -> set[str]:
 
 def _genome_chunks(
     raws: list[msgspec.Raw], *, has_objects: bool
-) -> Iterator[tuple[Sequence[int], list[int | str], list[list[_GenomeObject]], list[Problem]]]:
+) -> Iterator[tuple[Sequence[int], list[AnyId], list[list[_GenomeObject]], list[Problem]]]:
     if has_objects:
         for chunk in decode_chunks(raws, _GenomeObjects):
             ids = [one.image_id for one in chunk.records]

@@ -10,6 +10,7 @@ from shortcut_miner.sources.images.formats import SCENE_GRAPHS as SCENE_GRAPH_FO
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.images.scene_graph_rows import BOX, SCENE_GRAPHS, VISUAL_GENOME, SceneRows
 from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.ids import find_floats, id_problems, with_whole_ids
 from shortcut_miner.sources.opening.json_records import paused_gc
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import (
@@ -71,18 +72,19 @@ def read_scene_graphs(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "e
     found = known_format(content, SCENE_GRAPH_FORMATS, _EXPECTED)
     with paused_gc():
         rows: SceneRows = found.read(content)
-    problems = rows.problems + _box_problems(rows.objects) + find_duplicates(rows.images, "image_id")
-    problems += _repeated_objects(rows.objects)
-    problems += find_problems(rows.images, is_blank("image_id"), "image_id", "an id")
-    problems += find_problems(rows.objects, is_blank("name"), "name", "text that is not blank")
+    ids, notes = canonical_image_ids(rows.images["image_id"])
+    images = rows.images.with_columns(image_id=ids)
+    objects, object_notes = with_whole_ids(rows.objects, "object_id")
+    problems = rows.problems + _box_problems(objects) + find_duplicates(images, "image_id")
+    problems += _repeated_objects(objects) + find_floats(objects, "object_id")
+    problems += id_problems(images, "image_id")
+    problems += find_problems(objects, is_blank("name"), "name", "text that is not blank")
     dropped = settle(
         source, "images", problems, len(rows.labels), on_bad_row, lambda record: rows.labels[record]
     )
     bad = pl.Series(bad_records(problems), dtype=pl.UInt32)
     is_good = ~pl.col(RECORD).is_in(bad.implode())
-    ids, notes = canonical_image_ids(rows.images["image_id"])
-    images = rows.images.with_columns(image_id=ids)
-    objects = rows.objects.filter(is_good).join(
+    objects = objects.filter(is_good).join(
         images.select(RECORD, "image_id"), on=RECORD, how="left", validate="m:1", maintain_order="left"
     )
     inverted = objects.select(((pl.col("w") < 0) | (pl.col("h") < 0)).sum()).item()
@@ -94,7 +96,7 @@ def read_scene_graphs(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "e
         kind=rows.kind,
         file=source.facts(),
         dropped=dropped,
-        notes=content.json.notes + notes,
+        notes=content.json.notes + notes + object_notes,
     )
 
 

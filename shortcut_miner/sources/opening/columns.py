@@ -1,42 +1,43 @@
-"""What an id, a text or a number may look like in a file, and how columns of each kind are read."""
+"""What an id, a text or a number may look like in a file, and how typed and text columns become it."""
 
-import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
-import msgspec
 import polars as pl
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.opening.json_records import ID_EXPECTED, AnyId, Chunk, id_text, is_fraction
-from shortcut_miner.sources.opening.json_text import Raws, fields_of
-from shortcut_miner.sources.opening.reading import RECORD, Problem, find_problems
+from shortcut_miner.sources.opening.ids import find_floats, float_note, number_text, whole_column
+from shortcut_miner.sources.opening.nested import (
+    MAX_RECORD_KINDS,
+    TEXTS,
+    NoListError,
+    holds_texts,
+    is_text,
+    record_keys,
+    unpacked,
+)
+from shortcut_miner.sources.opening.reading import RECORD, Problem
+from shortcut_miner.sources.opening.serialised import LISTS_NOTE, unpacked_cells
 
-Kind = Literal["id", "text", "value", "texts", "number", "whole", "any"]
+Kind = Literal["id", "text", "value", "texts", "keys", "number", "whole", "any"]
 LIST_MARK = "|"
 WORDS: dict[Kind, str] = {
     "id": "text or whole numbers",
     "text": "text",
     "value": "text or numbers",
-    "texts": "text or lists of text",
+    "texts": "text, lists of text, or records with an answer",
+    "keys": "text, lists of text, or records with an answer",
     "number": "numbers",
     "whole": "whole numbers",
     "any": "a value",
 }
-_Plain = bool | int | float | str | None
-_JSON_TYPES: dict[Kind, Any] = {
-    "id": AnyId, "text": str, "value": _Plain, "texts": list[Any] | _Plain,
-    "number": float, "whole": int,
-}  # fmt: skip
-_MAY_BE_NULL = ("value", "texts", "any")
-_NO_KEY = re.compile(r'["\\\x00-\x1f]')  # what msgspec allows in no name
-_FRACTION = r"[^\d-]"  # in the text of a number's id
-_WHOLE_TEXT, _FRACTION_TEXT = r"^(-?\d+)\.0+$", r"^-?\d+\.\d+$"
-_TARGETS: dict[Kind, Any] = {
+KEYS = pl.List(pl.UInt8)
+TARGETS: dict[Kind, Any] = {
     **dict.fromkeys(("id", "text", "value"), pl.String()),
-    "texts": pl.List(pl.String),
+    "texts": TEXTS,
+    "keys": KEYS,
     "number": pl.Float64(),
     "whole": pl.Int64(),
     "any": None,
@@ -50,10 +51,11 @@ class Column:
     Attributes
     ----------
     kind : str
-        What it holds and how it comes out: "id" (text or whole numbers, as text: 1.0 is "1"), "text", "value"
-        (text or numbers, as text), "texts" (List[String]: lists, or text with ``|`` between), "number"
-        (Float64), "whole" (Int64; null where a number isn't whole), "any" (as it is in the file; in text
-        files, text).
+        What it holds and how it comes out: "id" (text or whole numbers, as text: 1.0 is "1", and no other
+        float is an id), "text", "value" (text or numbers, as text), "texts" (List[String]: lists, nested or
+        written as text, or text with ``|`` between), "keys" (List[UInt8]: which of the answer records that
+        "texts" are taken from belong together), "number" (Float64), "whole" (Int64; null where a number isn't
+        whole), "any" (as it is in the file; in text files, text).
     is_optional : bool
         Whether a file may lack it: then it is null.
     names : tuple of str
@@ -68,6 +70,23 @@ class Column:
 Needs = Mapping[str, Column]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a table is from: its file, and how its records are named."""
+
+    path: str
+    label: Callable[[int], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Converted:
+    """A table with columns as their kinds have them, the problems of its records, and what was decided."""
+
+    table: pl.DataFrame
+    problems: list[Problem]
+    decisions: Counter[str]
+
+
 def optional(needs: Needs) -> dict[str, Column]:
     """Return what to read of a table that has all it needs, but not in each record: null there."""
     return {name: replace(need, is_optional=True) for name, need in needs.items()}
@@ -79,176 +98,101 @@ def fits(dtype: pl.DataType, kind: Kind) -> bool:
         return True
     if kind in ("number", "whole"):
         return dtype.is_numeric()
-    if kind == "texts" and isinstance(dtype, pl.List):
-        return not dtype.inner.is_nested()
-    if kind in ("value", "texts"):
-        return not dtype.is_nested()
-    return dtype in (pl.String, pl.Categorical, pl.Enum) or (kind == "id" and dtype.is_numeric())
-
-
-# ---- values of typed columns, and of text ----
+    if kind in ("texts", "keys") and dtype.is_nested():
+        return holds_texts(dtype)
+    is_number = dtype.is_numeric() or (dtype == pl.Boolean and kind != "id")
+    return is_text(dtype) or (is_number and kind != "text")
 
 
 def expressions(
     needs: Needs, names: Mapping[str, str | None], types: Mapping[str, pl.DataType]
 ) -> list[pl.Expr]:
-    """Return the columns as their kinds have them; `names` and `types` are those of the file."""
-    return [_converted(name, needs[ours].kind, types).alias(ours) for ours, name in names.items()]
+    """Return the columns nearly as their kinds have them; `names` and `types` are those of the file.
+
+    What depends on a column as a whole, or must be told of a record, is left to :func:`converted`.
+    """
+    return [
+        pl.lit(None, TARGETS[needs[ours].kind]).alias(ours)
+        if name is None
+        else _expression(pl.col(name), needs[ours].kind, types[name]).alias(ours)
+        for ours, name in names.items()
+    ]
 
 
-def _converted(name: str | None, kind: Kind, types: Mapping[str, pl.DataType]) -> pl.Expr:
-    """Return a column's values as its kind has them; `types` are those of the file."""
-    if name is None:
-        return pl.lit(None, _TARGETS[kind])
-    column, dtype = pl.col(name), types[name]
-    if kind == "any":
+def _expression(column: pl.Expr, kind: Kind, dtype: pl.DataType) -> pl.Expr:
+    if kind == "any" or (kind == "keys" and (dtype.is_nested() or is_text(dtype))):
         return column
-    if kind == "id" and dtype.is_float():
-        whole = column.cast(pl.Int64, strict=False)
-        # What is not whole is told by fractions().
-        return (
-            pl.when(whole.cast(dtype) == column).then(whole.cast(pl.String)).otherwise(column.cast(pl.String))
-        )
-    if kind == "texts" and not isinstance(dtype, pl.List):
-        text = column.cast(pl.String)
-        return pl.when(text != "").then(text.str.split(LIST_MARK).list.eval(pl.element().str.strip_chars()))
+    if kind in ("id", "value") and dtype.is_numeric():
+        is_missing = kind == "value" and dtype.is_float()
+        return number_text(column.fill_nan(None) if is_missing else column, dtype)
+    if kind == "texts" and dtype.is_nested():
+        return unpacked(column, dtype)
+    if kind == "texts" and dtype.is_numeric():
+        return pl.when(column.is_not_null()).then(pl.concat_list(number_text(column, dtype)))
+    if kind == "texts" and dtype != pl.Null:
+        return column.cast(pl.String)
+    if kind == "keys":
+        return pl.lit(None, KEYS)
     if kind == "whole" and dtype.is_float():
         return pl.when(column == column.round()).then(column).cast(pl.Int64, strict=False)
-    return column.cast(_TARGETS[kind], strict=kind not in ("number", "whole"))
+    return column.cast(TARGETS[kind], strict=kind not in ("number", "whole"))
 
 
-def fractions(
-    table: pl.DataFrame, needs: Needs, names: Mapping[str, str | None], types: Mapping[str, pl.DataType]
-) -> list[Problem]:
-    """Return a problem for each id that is a number but not whole."""
-    return [
-        problem
-        for ours, name in names.items()
-        if name is not None and needs[ours].kind == "id" and types[name].is_float()
-        for problem in find_problems(table, pl.col(ours).str.contains(_FRACTION), ours, ID_EXPECTED, name)
-    ]
+def converted(
+    table: pl.DataFrame,
+    needs: Needs,
+    names: Mapping[str, str | None],
+    types: Mapping[str, pl.DataType],
+    place: Place,
+) -> Converted:
+    """Return the table of :func:`expressions`, and the working column `record`, as the kinds have it.
 
-
-def sheet_ids(table: pl.DataFrame, needs: Needs) -> tuple[pl.DataFrame, list[Problem]]:
-    """Return a sheet's table, in which numbers are text, with clean ids, and a problem for each fraction."""
-    ids = [name for name, need in needs.items() if need.kind == "id"]
-    table = table.with_columns(pl.col(ids).str.replace(_WHOLE_TEXT, "$1"))
-    return table, [
-        problem
-        for one in ids
-        for problem in find_problems(table, pl.col(one).str.contains(_FRACTION_TEXT), one, ID_EXPECTED)
-    ]
-
-
-# ---- values of JSON records ----
-
-
-@dataclass(frozen=True)
-class JsonColumns:
-    """How the needed columns of JSON records are decoded: each distinct field of the file once.
-
-    Attributes
-    ----------
-    needs : mapping of str to Column
-    fields : mapping of str to str
-        Our column -> the file's field; several of ours may read the same.
+    Raises
+    ------
+    SourceError
+        Cells with lists that can't be read, or lists in some cells of a column only.
     """
-
-    needs: Needs
-    fields: Mapping[str, str]
-
-    @cached_property
-    def keys(self) -> dict[str, str]:
-        """The file's fields -> their names in the decoded text: the same wherever msgspec allows it."""
-        keys: dict[str, str] = {}
-        for name in self.fields.values():
-            key = _NO_KEY.sub("?", name)
-            while key != name and (key in self.fields.values() or key in keys.values()):
-                key += "?"
-            keys.setdefault(name, key)
-        return keys
-
-    @cached_property
-    def places(self) -> dict[str, str]:
-        """The file's fields -> the struct's."""
-        return {name: f"field_{at}" for at, name in enumerate(self.keys)}
-
-    @cached_property
-    def record_type(self) -> Any:
-        """The struct that a record is decoded to."""
-        required, optional = [], []
-        for name, place in self.places.items():
-            asked = [self.needs[ours] for ours, theirs in self.fields.items() if theirs == name]
-            # Of several types the first: what doesn't fit the others is null there.
-            wanted = next((_JSON_TYPES[one.kind] for one in asked if one.kind in _JSON_TYPES), Any)
-            if wanted is Any or all(one.is_optional or one.kind in _MAY_BE_NULL for one in asked):
-                optional.append((place, wanted if wanted is Any else wanted | None, None))
-            else:
-                required.append((place, wanted))
-        rename = {self.places[name]: key for name, key in self.keys.items()}
-        return msgspec.defstruct("Record", [*required, *optional], rename=rename, gc=False)
-
-    def raws(self, raws: Raws) -> Raws:
-        """Return undecoded records under the keys that they are decoded by."""
-        if all(name == key for name, key in self.keys.items()):
-            return raws
-        return [self._renamed(raw) for raw in raws]
-
-    def _renamed(self, raw: bytes | msgspec.Raw) -> bytes | msgspec.Raw:
-        fields = fields_of(raw)
-        kept = {key: fields[name] for name, key in self.keys.items() if name in fields}
-        return msgspec.json.encode(kept) if fields else raw  # what is no record is told by its decoder
-
-    def table(self, path: str, chunk: Chunk[Any]) -> tuple[pl.DataFrame, list[Problem]]:
-        """Return decoded records as the working column `record` and columns of their kinds, and problems."""
-        columns = {RECORD: pl.Series(chunk.positions, dtype=pl.UInt32)}
-        problems = list(chunk.problems)
-        for ours, name in self.fields.items():
-            values = [getattr(record, self.places[name]) for record in chunk.records]
-            kind = self.needs[ours].kind
-            columns[ours] = _json_column(path, values, kind).alias(ours)
-            if kind == "id":
-                problems += [
-                    Problem((position,), name, repr(one), ID_EXPECTED)
-                    for position, one in zip(chunk.positions, values, strict=True)
-                    if is_fraction(one)
-                ]
-        return pl.DataFrame(columns), problems
+    problems: list[Problem] = []
+    decisions: Counter[str] = Counter()
+    for ours, name in names.items():
+        kind = needs[ours].kind
+        if name is None or (dtype := types[name]) == pl.Null:
+            continue
+        column, count = table[ours], 0
+        if kind == "id" and is_text(dtype):
+            column, count = whole_column(column)
+        elif kind in ("texts", "keys") and is_text(dtype):
+            column, count = split_texts(column.cast(pl.String), kind, name, place, table[RECORD])
+        elif kind == "keys" and dtype.is_nested():
+            column = _keys(column, name, place)
+        table = table.with_columns(column.alias(ours))
+        if kind == "id":
+            problems += (bad := find_floats(table, ours, name))
+            count = column.count() - len(bad) if dtype.is_float() else count
+        elif kind == "value" and dtype.is_float():
+            count = int(column.str.contains(r"^-?\d+$").sum())
+        if kind != "keys":
+            decisions[f"{name}, {LISTS_NOTE}" if kind == "texts" else float_note(name)] += count
+    return Converted(table, problems, +decisions)
 
 
-def json_columns(needs: Needs, names: Mapping[str, str | None]) -> JsonColumns:
-    """Return how columns are decoded; those that no record seems to have under their first name."""
-    return JsonColumns(
-        needs, {ours: found or (needs[ours].names or (ours,))[0] for ours, found in names.items()}
-    )
+def split_texts(
+    cells: pl.Series, kind: Kind, name: str, place: Place, records: pl.Series
+) -> tuple[pl.Series, int]:
+    """Return the lists in a column of text, or their records' keys, and how many were written as lists."""
+    if found := unpacked_cells(cells, place.path, name, lambda row: place.label(records[row])):
+        return found[kind == "keys"], cells.replace("", None).count()
+    if kind == "keys":
+        return pl.Series([None], dtype=KEYS).new_from_index(0, len(cells)), 0
+    text = pl.lit(cells)
+    split = text.str.split(LIST_MARK).list.eval(pl.element().str.strip_chars())
+    return pl.select(pl.when(text != "").then(split)).to_series(), 0
 
 
-def _json_column(path: str, values: list[Any], kind: Kind) -> pl.Series:
-    if kind == "id":
-        return pl.Series([id_text(one) for one in values], dtype=pl.String)
-    if kind == "value":
-        return pl.Series([_shown(one) for one in values], dtype=pl.String)
-    if kind == "texts":
-        return pl.Series([_listed(one) for one in values], dtype=_TARGETS[kind])
-    if kind != "any":
-        return pl.Series(values, dtype=_TARGETS[kind], strict=False)
+def _keys(column: pl.Series, name: str, place: Place) -> pl.Series:
     try:
-        return pl.Series(values, strict=True)
-    except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
+        return record_keys(column)
+    except NoListError as error:
         raise SourceError(
-            f"{path}: got values of several types in one column ({str(error).splitlines()[0]}), "
-            "expected text, whole numbers, or lists of text. Correct them."
+            f"{place.path}, column {name}: got {error}, expected at most {MAX_RECORD_KINDS}. Correct them."
         ) from error
-
-
-def _shown(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else str(value)
-
-
-def _listed(value: Any) -> list[str] | None:
-    """Return a list of texts; of an annotator's record (an object) its answer."""
-    if isinstance(value, list):
-        return [str(one.get("answer", one)) if isinstance(one, dict) else str(one) for one in value]
-    if value is None or value == "":
-        return None
-    return [one.strip() for one in str(value).split(LIST_MARK)]

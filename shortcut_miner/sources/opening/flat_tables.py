@@ -19,6 +19,7 @@ Examples
 
 import contextlib
 import io
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -30,16 +31,17 @@ import polars as pl
 from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.sources.opening.columns import (
     WORDS,
+    Converted,
     Needs,
+    Place,
+    converted,
     expressions,
     fits,
-    fractions,
-    json_columns,
-    sheet_ids,
 )
 from shortcut_miner.sources.opening.containers import is_workbook
 from shortcut_miner.sources.opening.csv_text import TextTable, read_csv
 from shortcut_miner.sources.opening.files import Source
+from shortcut_miner.sources.opening.json_columns import json_columns
 from shortcut_miner.sources.opening.json_records import CHUNK_RECORDS, decode_all, decode_chunks
 from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
@@ -76,8 +78,10 @@ class FlatTable:
         Names a record by its position.
     types : mapping of str to DataType
         Of Parquet and Arrow columns.
-    notes : tuple of str
+    repairs : tuple of str
         What was repaired.
+    decisions : Counter
+        What was decided while columns were read, in words -> of how many values.
     content : Path, bytes, TextTable or sequence of undecoded records
         What the columns are read from.
     """
@@ -88,8 +92,14 @@ class FlatTable:
     total: int
     label: Callable[[int], str]
     types: Mapping[str, pl.DataType] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
+    decisions: Counter[str] = field(default_factory=Counter, compare=False)
     content: Any = field(repr=False)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was repaired and, of the columns read so far, what was decided."""
+        return self.repairs + tuple(f"{what}: {count:,}" for what, count in self.decisions.items())
 
     def names(self, needs: Needs) -> dict[str, str | None]:
         """Return the name that the file has for each column; None for those that it lacks."""
@@ -156,7 +166,7 @@ def records_table(path: str, parsed: ParsedJson) -> FlatTable:
     raws: Any = parsed.top
     return FlatTable(
         path=path, form="JSON", columns=_fields_seen(raws), total=len(raws), content=raws,
-        label="record {}".format, notes=parsed.notes,
+        label="record {}".format, repairs=parsed.notes,
     )  # fmt: skip
 
 
@@ -198,15 +208,38 @@ def read_columns(flat: FlatTable, needs: Needs, *, advice: str = RENAME, by_reco
         scan = _scan(flat.content, flat.form).select(expressions(needs, names, flat.types))
         with column_errors(flat.path, flat.form):
             table = scan.collect().with_row_index(RECORD)
-        return table, fractions(table, needs, names, flat.types)
+            return settle_columns(flat, table, needs, names, flat.types)
     if isinstance(flat.content, TextTable):
         text = flat.content
         table = text.frame.select(expressions(needs, names, text.frame.schema))
         table = table.insert_column(0, text.records.alias(RECORD))
-        table, problems = sheet_ids(table, needs) if flat.form == "xlsx" else (table, [])
+        table, problems = settle_columns(flat, table, needs, names, text.frame.schema)
         return table, text.uneven + problems
     columns = json_columns(needs, names)
-    return columns.table(flat.path, decode_all(columns.raws(flat.content), columns.record_type))
+    chunk = decode_all(columns.raws(flat.content), columns.record_type)
+    return _noted(flat, columns.converted(chunk, Place(path=flat.path, label=flat.label)))
+
+
+def settle_columns(
+    flat: FlatTable,
+    table: pl.DataFrame,
+    needs: Needs,
+    names: Mapping[str, str | None],
+    types: Mapping[str, pl.DataType],
+) -> Rows:
+    """Return what :func:`scan_columns` gives, with the working column `record`, as the kinds have it.
+
+    Raises
+    ------
+    SourceError
+        See :func:`.columns.converted`.
+    """
+    return _noted(flat, converted(table, needs, names, types, Place(path=flat.path, label=flat.label)))
+
+
+def _noted(flat: FlatTable, found: Converted) -> Rows:
+    flat.decisions.update(found.decisions)
+    return found.table, found.problems
 
 
 def check_has_rows(flat: FlatTable, what: str) -> None:
@@ -223,8 +256,10 @@ def read_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
     elif flat.form.startswith("JSON"):
         columns = json_columns(needs, _checked_names(flat, needs))
         chunks = decode_chunks(columns.raws(flat.content), columns.record_type)
+        place = Place(path=flat.path, label=flat.label)
         while block := [
-            columns.table(flat.path, chunk) for chunk in islice(chunks, max(1, rows // CHUNK_RECORDS))
+            _noted(flat, columns.converted(chunk, place))
+            for chunk in islice(chunks, max(1, rows // CHUNK_RECORDS))
         ]:
             yield pl.concat([table for table, _ in block]), [one for _, problems in block for one in problems]
     else:
@@ -232,7 +267,9 @@ def read_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
 
 
 def scan_columns(flat: FlatTable, needs: Needs) -> pl.LazyFrame:
-    """Return the named columns of a Parquet or Arrow table without `record`, not read yet.
+    """Return the named columns of a Parquet or Arrow table without `record`, not read yet and not settled.
+
+    See :func:`settle_columns` for what is left to do.
 
     Raises
     ------
@@ -280,8 +317,7 @@ def _parquet_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
     try:
         for batch in pyarrow.parquet.ParquetFile(content).iter_batches(rows, columns=given):
             block = pl.DataFrame(pl.from_arrow(batch)).select(expressions(needs, names, flat.types))
-            block = block.with_row_index(RECORD, offset=first)
-            yield block, fractions(block, needs, names, flat.types)
+            yield settle_columns(flat, block.with_row_index(RECORD, offset=first), needs, names, flat.types)
             first += len(block)
     except (pyarrow.ArrowException, OSError) as error:
         raise damaged(flat.path, flat.form, error) from error

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar, get_args
 import msgspec
 import polars as pl
 
+from shortcut_miner.sources.opening.ids import ID_EXPECTED, AnyId, id_column, is_no_id
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, excerpt
 from shortcut_miner.sources.opening.reading import RECORD, Problem
 
@@ -24,8 +25,6 @@ _DTYPES: dict[Any, Any] = {
     **dict.fromkeys((str, str | None), pl.String),
     **dict.fromkeys((float, float | None), pl.Float64),
 }
-AnyId = int | float | str  # a fraction is told by whoever decodes it
-ID_EXPECTED = "a whole number or text"
 Record = TypeVar("Record", bound=msgspec.Struct)
 
 
@@ -88,34 +87,16 @@ def decode_all(raws: Raws, record_type: type[Record], first: int = 0) -> Chunk[R
 def record_columns(chunk: Chunk[Record], record_type: type[Record], *fields: str) -> dict[str, pl.Series]:
     """Return the working column `record` and some fields as columns; all fields if none is named.
 
-    Fields that are whole numbers or text are ids and become text: 42 and "42" one id, leading zeros survive.
+    Fields of the type AnyId become text: 42 and "42" one id, leading zeros survive; for floats see
+    :mod:`.ids`.
     """
     types = {field.name: field.type for field in msgspec.structs.fields(record_type)}
     columns = {RECORD: pl.Series(chunk.positions, dtype=pl.UInt32)}
     for name in fields or types:
         values = [getattr(record, name) for record in chunk.records]
-        is_id = types[name] == int | str
+        is_id = types[name] == AnyId
         columns[name] = id_column(values) if is_id else pl.Series(values, dtype=_DTYPES[types[name]])
     return columns
-
-
-def is_fraction(one: object) -> bool:
-    """Return whether an id is a number that isn't whole."""
-    return isinstance(one, float) and not one.is_integer()
-
-
-def id_text(one: float | str | None) -> str | None:
-    """Return an id as text; a whole number without a ``.0``.
-
-    >>> id_text(7), id_text(7.0), id_text("7.0"), id_text(1.5)
-    ('7', '7', '7.0', '1.5')
-    """
-    return None if one is None else str(int(one) if isinstance(one, float) and one.is_integer() else one)
-
-
-def id_column(ids: Sequence[int | str]) -> pl.Series:
-    """Return ids as text: see :func:`record_columns`."""
-    return pl.Series([str(one) for one in ids], dtype=pl.String)
 
 
 def repeated_keys(
@@ -182,7 +163,7 @@ def _field_problems(position: int, raw: bytes | msgspec.Raw, record_type: type[R
             continue
         try:
             value = msgspec.json.decode(values[name], type=field.type)
-            if field.type in (AnyId, AnyId | None) and is_fraction(value):
+            if field.type in (AnyId, AnyId | None) and is_no_id(value):
                 problems.append(Problem((position,), name, excerpt(values[name]), ID_EXPECTED))
         except DECODE_ERRORS as error:
             problems.append(decoding_problem(position, name, values[name], error))
@@ -228,8 +209,6 @@ def decoding_problem(position: int, field: str, raw: bytes | msgspec.Raw, error:
 _UNIONS = {
     frozenset(("int", "float", "str")): ID_EXPECTED,
     frozenset(("bool", "int", "float", "str")): "text or numbers",
-    frozenset(("bool", "int", "float", "str", "array")): "text or lists of text",
-    frozenset(("bool", "int", "float", "str", "list")): "text or lists of text",
 }
 
 

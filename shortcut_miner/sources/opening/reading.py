@@ -164,11 +164,13 @@ def find_problems(
     """Return a problem for every row where `condition` is true, with what `column` (`field`) holds."""
     rows = table.lazy().filter(condition).select(RECORD, column).collect()
     return [
-        Problem((record,), field or column, _shown(value), expected) for record, value in rows.iter_rows()
+        Problem((record,), field or column, shown_value(value), expected)
+        for record, value in rows.iter_rows()
     ]
 
 
-def _shown(value: object) -> str:
+def shown_value(value: object) -> str:
+    """Return a value in words of a problem, cut where it is long."""
     if value is None:
         return "null"
     shown = repr(value)

@@ -7,6 +7,7 @@ import polars as pl
 
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.opening.ids import AnyId, id_problems
 from shortcut_miner.sources.opening.json_records import (
     Chunk,
     decode_chunks,
@@ -40,7 +41,7 @@ class _Types(msgspec.Struct, gc=False):
 
 
 class _Question(msgspec.Struct, gc=False):
-    imageId: int | str  # noqa: N815
+    imageId: AnyId  # noqa: N815
     question: str
     answer: str | None = None
     fullAnswer: str | None = None  # noqa: N815
@@ -71,11 +72,12 @@ def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = N
             problems += chunk.problems
     table = pl.concat(frames)
     problems += find_problems(table, is_blank("question_id"), "question_id", "an id", "question id")
-    problems += find_problems(table, is_blank("image_id"), "image_id", "an id", "imageId")
-    problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
     ids, notes = canonical_image_ids(table["image_id"])
+    table = table.with_columns(image_id=ids)
+    problems += id_problems(table, "image_id", "imageId")
+    problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
     reading = finished(
-        source, GQA_QUESTIONS, table.with_columns(image_id=ids).select(RECORD, *COLUMNS), problems,
+        source, GQA_QUESTIONS, table.select(RECORD, *COLUMNS), problems,
         what="questions", total=len(names), on_bad_row=on_bad_row,
         label=lambda record: f"question {names[record]!r}", notes=content.json.notes + notes,
     )  # fmt: skip

@@ -33,6 +33,7 @@ COLUMNS = (
 )  # fmt: skip
 _NEEDED = ("question_id", "question", "answer")
 _KINDS: dict[str, Kind] = {"question_id": "id", "image_id": "id", "answers": "texts"}
+_KEY = "answer_record_key"
 _ADVICE = "Name its columns with --columns"
 
 
@@ -85,7 +86,8 @@ def read_question_table(
         plain, .gz or .zst, or a zip's member.
     columns : mapping of str to str, optional
         Our column -> the file's (see :func:`column_names`). question_id, question and answer are needed;
-        without image_id each question is its own image. answers is a list, or text with ``|`` between.
+        without image_id each question is its own image. answers is a list of texts, of records with an
+        answer, or a record of such lists (Hugging Face); in text a JSON list, Python's, or ``|`` between.
     on_bad_row : {"error", "skip"}
         Raise for all rows that don't fit at once, or skip and count them.
     limit : int, optional
@@ -106,9 +108,7 @@ def read_question_table(
     flat = open_table(source)
     table, broken = read_columns(flat, _needs(flat, columns or column_names(None)), advice=_ADVICE)
     total = flat.total if limit is None else min(limit, flat.total)
-    table = table.filter(pl.col(RECORD) < total).with_columns(
-        image_id=pl.coalesce("image_id", "question_id"), answer_record_key=pl.lit(None, pl.List(pl.UInt8))
-    )
+    table = table.filter(pl.col(RECORD) < total).with_columns(image_id=pl.coalesce("image_id", "question_id"))
     problems = [
         *(_in_lines(flat, one) for one in broken if one.records[0] < total),
         *find_problems(table, is_blank("question_id").fill_null(True), "question_id", "an id"),
@@ -120,7 +120,7 @@ def read_question_table(
     image_ids, notes = canonical_image_ids(table["image_id"])
     table = without_bad(table.with_columns(image_id=image_ids), problems)
     return Reading(
-        table=table.select(*COLUMNS[:7], "answer_record_key", "split"),
+        table=table.select(*COLUMNS[:7], _KEY, "split"),
         kind=f"questions {flat.form}",
         file=source.facts(),
         dropped=dropped,
@@ -144,6 +144,7 @@ def _needs(flat: FlatTable, names: Mapping[str, str]) -> dict[str, Column]:
         got = f"a table of {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}"
         title = f"{flat.path}: got {got}, expected {', '.join(_NEEDED)}. {_ADVICE}."
         raise SourceError(problem_list(title, missing))
+    needs[_KEY] = Column("keys", is_optional=True, names=(names["answers"],))
     return optional(needs)  # a record may lack one
 
 

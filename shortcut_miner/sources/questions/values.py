@@ -1,7 +1,7 @@
 """Values of questions in flat tables of every form, such as probabilities; and lists of question ids."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Literal
 
@@ -21,7 +21,7 @@ from shortcut_miner.sources.opening.flat_tables import (
     open_table,
     read_columns,
 )
-from shortcut_miner.sources.opening.json_records import AnyId, id_text, is_fraction
+from shortcut_miner.sources.opening.ids import AnyId, id_column, is_float, with_whole_ids
 from shortcut_miner.sources.opening.json_text import (
     DECODE_ERRORS,
     fields_of,
@@ -120,7 +120,13 @@ def read_id_list(path: str | os.PathLike[str]) -> tuple[pl.Series, Reading]:
         The file can't be read, holds no ids, or an id twice.
     """
     source = open_source(path, keep_workbooks=True)
-    ids = _ids(source)
+    given, notes = _ids(source)
+    ids, bad = given[QUESTION_ID], given.filter(is_float(pl.col(QUESTION_ID)))[QUESTION_ID]
+    if len(bad):
+        raise SourceError(
+            f"{source.path}: got ids that are no whole numbers ({examples(bad)}), expected text or whole "
+            "numbers. Correct them."
+        )
     if not len(ids):
         raise SourceError(f"{path}: got no ids, expected at least one. Check that this is the right file.")
     repeated = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
@@ -129,11 +135,11 @@ def read_id_list(path: str | os.PathLike[str]) -> tuple[pl.Series, Reading]:
             f"{path}: got {len(repeated):,} ids more than once ({examples(repeated)}), expected each once. "
             "Remove them."
         )
-    table = ids.to_frame()
-    return ids, Reading(table=table, kind="list of question ids", file=source.facts())
+    return ids, Reading(table=given, kind="list of question ids", file=source.facts(), notes=notes)
 
 
-def _ids(source: Source) -> pl.Series:
+def _ids(source: Source) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Return the listed ids, and notes on them."""
     start = first_bytes(source.content)
     if source.content.startswith((PARQUET_MAGIC, ARROW_MAGIC)) or is_workbook(source.content):
         return _id_column(source)
@@ -142,24 +148,24 @@ def _ids(source: Source) -> pl.Series:
         listed = [line.strip() for line in lines if line.strip()]
         if listed and QUESTION_ID in header_names(source.content.split(b"\n", maxsplit=1)[0]):
             return _id_column(source)
-        return pl.Series(QUESTION_ID, listed, dtype=pl.String)
+        return _listed(listed)
     records = split_lines(source) if start == b"{" else []
     if records and fields_of(records[0][1]).keys() & {*_IDS}:
         return _id_column(source)
     top = parse_json(source).top
     if isinstance(top, dict):
-        return pl.Series(QUESTION_ID, list(top), dtype=pl.String)
+        return _listed(list(top))
     try:
         plain = msgspec.json.decode(source.content, type=list[AnyId])
     except DECODE_ERRORS:
         return _id_column(source)
-    if bad := [one for one in plain if is_fraction(one)]:
-        raise SourceError(
-            f"{source.path}: got ids that are no whole numbers ({examples(bad)}), expected text or whole "
-            "numbers. Correct them."
-        )
-    return pl.Series(QUESTION_ID, [id_text(one) for one in plain], dtype=pl.String)
+    return _listed(plain)
 
 
-def _id_column(source: Source) -> pl.Series:
-    return _read_values(source, open_table(source), {QUESTION_ID: "id"}, "ids").table[QUESTION_ID]
+def _listed(ids: Sequence[AnyId]) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    return with_whole_ids(pl.DataFrame({QUESTION_ID: id_column(ids)}), QUESTION_ID)
+
+
+def _id_column(source: Source) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    reading = _read_values(source, open_table(source), {QUESTION_ID: "id"}, "ids")
+    return reading.table, reading.notes

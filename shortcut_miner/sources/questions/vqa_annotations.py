@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.coco import COCO_KEYS
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.opening.ids import AnyId, with_whole_ids
 from shortcut_miner.sources.opening.json_records import (
     Chunk,
     decode_chunks,
@@ -20,12 +21,12 @@ from shortcut_miner.sources.opening.json_records import (
 )
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
+from shortcut_miner.sources.opening.nested import MAX_RECORD_KINDS, NoListError, numbered_records
 from shortcut_miner.sources.opening.reading import Problem, Reading, finished
-from shortcut_miner.sources.questions.vqa_questions import id_problems, vqa_records
+from shortcut_miner.sources.questions.vqa_questions import repeated_or_no_ids, vqa_records
 
 ANNOTATIONS = "VQA annotations JSON"
 _TEXTS = ("question_id", "image_id", "question_type", "answer_type", "multiple_choice_answer")
-MAX_RECORD_KINDS = 256  # answer_record_key is UInt8
 
 
 class _Answer(msgspec.Struct, gc=False):
@@ -34,8 +35,8 @@ class _Answer(msgspec.Struct, gc=False):
 
 
 class _Annotation(msgspec.Struct, gc=False):
-    question_id: int | str
-    image_id: int | str
+    question_id: AnyId
+    image_id: AnyId
     multiple_choice_answer: str
     question_type: str | None = None
     answer_type: str | None = None
@@ -56,13 +57,14 @@ def read_annotations(content: Content, on_bad_row: OnBadRow) -> Reading:
     """Return the annotations of an opened file; see :func:`.vqa.read_vqa_annotations`."""
     raws, notes = vqa_records(content, "annotations")
     table, problems = _decode(raws)
-    problems += id_problems(table)
-    image_ids, id_notes = canonical_image_ids(table["image_id"])
+    table, id_notes = with_whole_ids(table, "question_id", "image_id")
+    problems += repeated_or_no_ids(table)
+    image_ids, image_notes = canonical_image_ids(table["image_id"])
     reading = finished(
         content.source, ANNOTATIONS, table.with_columns(image_id=image_ids), problems,
         what="annotations", total=len(raws), on_bad_row=on_bad_row,
     )  # fmt: skip
-    return replace(reading, notes=notes + id_notes + _answer_notes(reading.table))
+    return replace(reading, notes=notes + id_notes + image_notes + _answer_notes(reading.table))
 
 
 def _decode(raws: Raws) -> tuple[pl.DataFrame, list[Problem]]:
@@ -104,18 +106,11 @@ def _answer_record_keys(
     for row in _rows_to_number(lists, offsets):
         position = chunk.positions[row]
         try:
-            numbers = _numbered_records(raws[position])
+            keys[row] = numbered_records(msgspec.json.decode(raws[position])["answers"])
         except DECODE_ERRORS as error:  # in a field that only this key reads
             problems.append(decoding_problem(position, "answers", raws[position], error))
-            continue
-        kinds = max(numbers, default=0) + 1
-        if kinds == len(numbers):
-            continue
-        keys[row] = numbers
-        if kinds > MAX_RECORD_KINDS:
-            keys[row] = None
-            got = f"{kinds} kinds of answer records, some of them twice"
-            problems.append(Problem((position,), "answers", got, f"at most {MAX_RECORD_KINDS} kinds"))
+        except NoListError as error:
+            problems.append(Problem((position,), "answers", str(error), f"at most {MAX_RECORD_KINDS} kinds"))
     return pl.Series(keys, dtype=pl.List(pl.UInt8)), problems
 
 
@@ -134,17 +129,6 @@ def _rows_to_number(lists: Sequence[list[_Answer]], offsets: NDArray[np.int64]) 
 def _differ(ids: list[int | str | float | None]) -> bool:
     distinct = set(ids)
     return len(distinct) == len(ids) and None not in distinct
-
-
-def _numbered_records(raw: bytes | msgspec.Raw) -> list[int]:
-    kinds: list[dict[str, object]] = []
-    numbers = []
-    for record in msgspec.json.decode(raw)["answers"]:
-        others = {name: value for name, value in record.items() if name != "answer"}
-        if others not in kinds:
-            kinds.append(others)
-        numbers.append(kinds.index(others))
-    return numbers
 
 
 def _answer_notes(table: pl.DataFrame) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import polars as pl
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.opening.ids import AnyId, id_problems, with_whole_ids
 from shortcut_miner.sources.opening.json_records import decode_chunks, paused_gc, record_columns
 from shortcut_miner.sources.opening.json_text import Raws, Top, check_no_key_twice, split_array
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
@@ -24,8 +25,8 @@ HEADER_KEYS = ("info", "task_type", "data_type", "license", "data_subtype")
 
 
 class _Question(msgspec.Struct, gc=False):
-    question_id: int | str
-    image_id: int | str
+    question_id: AnyId
+    image_id: AnyId
     question: str
     split: str | None = None
 
@@ -45,12 +46,13 @@ def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = N
     raws, notes = vqa_records(content, "questions")
     raws = raws[:limit]
     table, problems = _decode(raws)
-    problems += id_problems(table)
+    table, id_notes = with_whole_ids(table, "question_id", "image_id")
+    problems += repeated_or_no_ids(table)
     problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
-    image_ids, id_notes = canonical_image_ids(table["image_id"])
+    image_ids, image_notes = canonical_image_ids(table["image_id"])
     return finished(
         content.source, QUESTIONS, table.with_columns(image_id=image_ids), problems,
-        what="questions", total=len(raws), on_bad_row=on_bad_row, notes=notes + id_notes,
+        what="questions", total=len(raws), on_bad_row=on_bad_row, notes=notes + id_notes + image_notes,
     )  # fmt: skip
 
 
@@ -72,11 +74,11 @@ def vqa_records(content: Content, key: str) -> tuple[list[msgspec.Raw], tuple[st
     return raws, content.json.notes + notes
 
 
-def id_problems(table: pl.DataFrame) -> list[Problem]:
-    """Return blank ids and repeated question ids."""
+def repeated_or_no_ids(table: pl.DataFrame) -> list[Problem]:
+    """Return what is no id, and repeated question ids."""
     return [
-        *find_problems(table, is_blank("question_id"), "question_id", "an id"),
-        *find_problems(table, is_blank("image_id"), "image_id", "an id"),
+        *id_problems(table, "question_id"),
+        *id_problems(table, "image_id"),
         *find_duplicates(table, "question_id"),
     ]
 

@@ -1,0 +1,153 @@
+"""One rule for ids, in every file: text, or a whole number. 1000.0 is 1000, no other float is an id.
+
+Floats are what pandas makes of ids after a join; as text they are told by their shape.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, find_problems, is_blank
+
+AnyId = int | float | str  # what JSON may have as an id; floats are judged by the functions below
+ID_EXPECTED = "a whole number or text"
+EXACT = 1 << 53  # from here on a float may be another whole number, rounded
+_EXACT_IN: dict[type[pl.DataType], int] = {pl.Float32: 1 << 24, pl.Float16: 1 << 11}
+_FLOAT = r"^-?\d+\.\d+(?:[eE][+-]?\d+)?$|^-?\d+[eE][+-]\d+$"
+_NO_VALUE = ("nan", "NaN", "inf", "-inf", "Infinity", "-Infinity", "None", "null", "<NA>", "NaT")
+_ZEROS = r"^0+(\d)"
+
+
+def id_text(one: AnyId) -> str:
+    """Return an id as text; a whole float as its integer.
+
+    >>> id_text(7), id_text(7.0), id_text("007"), id_text(1.5)
+    ('7', '7', '007', '1.5')
+    """
+    is_whole = isinstance(one, float) and one.is_integer() and abs(one) < EXACT
+    return str(int(one) if is_whole else one)
+
+
+def is_no_id(one: object) -> bool:
+    """Return whether a value of JSON is a float that is no id."""
+    return isinstance(one, float) and not (one.is_integer() and abs(one) < EXACT)
+
+
+def id_column(ids: Sequence[AnyId | None]) -> pl.Series:
+    """Return ids as text, floats as they are: see :func:`with_whole_ids`."""
+    return pl.Series([None if one is None else str(one) for one in ids], dtype=pl.String)
+
+
+def whole_text(ids: pl.Expr, exact: int = EXACT) -> pl.Expr:
+    """Return texts of whole floats below `exact` as those of their integers, and others as they are."""
+    number = pl.when(ids.str.contains(_FLOAT)).then(ids).cast(pl.Float64, strict=False)
+    is_whole = (number == number.floor()) & (number.abs() < exact)
+    return pl.when(is_whole).then(number.cast(pl.Int64, strict=False).cast(pl.String)).otherwise(ids)
+
+
+def number_text(column: pl.Expr, dtype: pl.DataType) -> pl.Expr:
+    """Return a column of numbers as text, whole ones without a ``.0``."""
+    if dtype.is_decimal():
+        return column.cast(pl.String).str.replace(r"\.0+$", "")
+    text = column.cast(pl.String)
+    return whole_text(text, _EXACT_IN.get(type(dtype), EXACT)) if dtype.is_float() else text
+
+
+def with_whole_ids(table: pl.DataFrame, *columns: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Return the table with whole floats among its ids (text) as integers, and notes on it.
+
+    >>> table, notes = with_whole_ids(pl.DataFrame({"id": ["1000.0", "007", "1.5", "n16"]}), "id")
+    >>> table["id"].to_list(), notes
+    (['1000', '007', '1.5', 'n16'], ('id, floats read as whole numbers: 1',))
+    """
+    notes: list[str] = []
+    for name in columns:
+        whole, count = whole_column(table[name])
+        if count:
+            notes.append(f"{float_note(name)}: {count:,}")
+            table = table.with_columns(whole.alias(name))
+    return table, tuple(notes)
+
+
+def whole_column(ids: pl.Series) -> tuple[pl.Series, int]:
+    """Return ids with whole floats as integers, and how many there were."""
+    if not ids.str.contains(_FLOAT).any():
+        return ids, 0
+    whole = pl.select(whole_text(pl.lit(ids))).to_series()
+    return whole.rename(ids.name), int((whole != ids).sum())
+
+
+def float_note(column: str) -> str:
+    """Return the words in which whole floats are counted."""
+    return f"{column}, floats read as whole numbers"
+
+
+def is_float(ids: pl.Expr) -> pl.Expr:
+    """Return whether an id is still a float, or the text of a missing value."""
+    return ids.str.contains(_FLOAT) | ids.is_in(_NO_VALUE)
+
+
+def find_floats(table: pl.DataFrame, column: str, field: str | None = None) -> list[Problem]:
+    """Return a problem for each id that :func:`is_float`."""
+    found = table.lazy().filter(is_float(pl.col(column))).select(RECORD, column).collect()
+    return [Problem((record,), field or column, one, ID_EXPECTED) for record, one in found.iter_rows()]
+
+
+def id_problems(table: pl.DataFrame, column: str, field: str | None = None) -> list[Problem]:
+    """Return a problem for each id that is blank or a float; nulls are told by whoever allows none."""
+    return find_problems(table, is_blank(column), column, "an id", field) + find_floats(table, column, field)
+
+
+# ---- leading zeros ----
+
+
+def with_zeros_back(reading: Reading, known: pl.Series, column: str = "question_id") -> Reading:
+    """Return a reading whose ids match those of another file, although one of both lost leading zeros.
+
+    GQA's ids such as "02930152" are 2930152 after a program that took them for numbers. Ids that match as
+    they are stay so; the others get the one known id that is missing among them and differs in zeros only.
+    Where one side still has leading zeros of its own that match, none were lost, and nothing is changed.
+
+    Parameters
+    ----------
+    reading : Reading
+        Its table has `column`.
+    known : pl.Series
+        The ids of the other file.
+
+    Raises
+    ------
+    SourceError
+        Several ids differ in zeros only, so that it isn't clear which one is meant.
+    """
+    given = reading.table[column]
+    strange = given.filter(~given.is_in(known.implode())).drop_nulls().unique(maintain_order=True)
+    if not len(strange) or (_has_zeros(given).any() and _has_zeros(known).any()):
+        return reading
+    missing = known.filter(~known.is_in(given.implode())).drop_nulls().unique(maintain_order=True)
+    pairs = _bare(strange, "given").join(_bare(missing, "known"), on="bare", maintain_order="left")
+    if pairs.is_empty():
+        return reading
+    is_clear = pl.col("given").is_unique() & pl.col("known").is_unique()
+    if len(doubtful := pairs.filter(~is_clear)):
+        shown = [f"{short} for {long}" for short, long in doubtful.select("given", "known").iter_rows()]
+        raise SourceError(
+            f"{reading.file.name}: got {column} that lost leading zeros and may be several ids "
+            f"({examples(shown)}), expected the ids as they are. Write them as text."
+        )
+    ids = given.replace(pairs["given"], pairs["known"])
+    first = f"{pairs['given'][0]} is {pairs['known'][0]}"
+    note = f"{column}, ids joined although one file lost leading zeros: {len(pairs):,} ({first})"
+    return replace(reading, table=reading.table.with_columns(ids.alias(column)), notes=(*reading.notes, note))
+
+
+def _has_zeros(ids: pl.Series) -> pl.Series:
+    return ids.str.contains(r"^0+\d+$")
+
+
+def _bare(ids: pl.Series, name: str) -> pl.DataFrame:
+    """Return the ids that are digits, as the column `name`, beside their digits without leading zeros."""
+    digits = ids.filter(ids.str.contains(r"^\d+$"))
+    return pl.DataFrame({name: digits, "bare": digits.str.replace(_ZEROS, "$1")})
