@@ -235,7 +235,8 @@ def checked_weights(weights: Sequence[int] | None, rows: int) -> npt.NDArray[np.
     ConfigError
         Not one whole number of 1 or more for each row, or in all too many to multiply two counts in 64 bits.
     """
-    counts = np.asarray(weights if weights is not None and len(weights) else np.ones(rows, np.int64))
+    is_given = weights is not None and not (hasattr(weights, "__len__") and len(weights) == 0)
+    counts = np.asarray(weights if is_given else np.ones(rows, np.int64))
     if counts.shape != (rows,) or counts.dtype.kind not in "iu" or (rows and counts.min() < 1):
         least = f" with least value {counts.min()}" if counts.size and counts.dtype.kind in "iuf" else ""
         raise ConfigError(

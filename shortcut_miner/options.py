@@ -42,7 +42,12 @@ def option_name(name: str) -> str:
 
 def reject(name: str, value: object, expected: str) -> NoReturn:
     """Raise the ConfigError for an option's value."""
-    raise ConfigError(f"{name}: got {value!r}, expected {expected}. Change {option_name(name)}.")
+    raise ConfigError(f"{name}: got {_shown(value)}, expected {expected}. Change {option_name(name)}.")
+
+
+def _shown(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _MOST_SHOWN else type(value).__name__
 
 
 def fill_in(config: "DataclassInstance", presets: Mapping[str, Mapping[str, Any]] | None = None) -> None:
@@ -61,7 +66,7 @@ def fill_in(config: "DataclassInstance", presets: Mapping[str, Mapping[str, Any]
         value = getattr(config, field.name)
         if value is None and type(None) in types:
             continue
-        if choices and value not in choices:
+        if choices and not (isinstance(value, str) and value in choices):
             reject(field.name, value, f"one of {', '.join(choices)}")
         if bool in types and not isinstance(value, bool):
             reject(field.name, value, "True or False")
@@ -81,6 +86,13 @@ def check_counts(**counts: int | None) -> None:
     for name, value in counts.items():
         if value is not None and not (isinstance(value, Integral) and value >= 1):
             reject(name, value, "a whole number of 1 or more")
+
+
+def check_texts(**texts: object) -> None:
+    """Raise ConfigError unless each argument is a text."""
+    for name, value in texts.items():
+        if not isinstance(value, str):
+            raise ConfigError(f"{name}: got {_shown(value)}, expected a text. Pass a text.")
 
 
 def check_whole(config: object, name: str, low: int, high: int | None = None) -> None:
@@ -120,9 +132,7 @@ def as_path(name: str, value: object) -> Path:
     """Return a path that was given as text or Path; anything else is a ConfigError."""
     if isinstance(value, str | PathLike):
         return Path(value)
-    shown = repr(value)
-    got = shown if len(shown) <= _MOST_SHOWN else type(value).__name__
-    raise ConfigError(f"{name}: got {got}, expected a path. Give {option_name(name)}.")
+    raise ConfigError(f"{name}: got {_shown(value)}, expected a path. Give {option_name(name)}.")
 
 
 def as_path_if_given(name: str, value: object) -> Path | None:

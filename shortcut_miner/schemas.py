@@ -304,14 +304,24 @@ class Swaps(dy.Schema):
         )
 
 
+def check_frame(frame: object, what: str) -> None:
+    """Raise SchemaError unless `frame` is a Polars DataFrame, whose columns can be looked at then."""
+    if not isinstance(frame, pl.DataFrame):
+        raise SchemaError(
+            f"{what}: got {type(frame).__module__}.{type(frame).__name__}, expected a Polars DataFrame. "
+            "Pass one (pl.from_pandas for a pandas frame, .collect() for a LazyFrame)."
+        )
+
+
 def validated(frame: pl.DataFrame, schema: type[dy.Schema], what: str) -> pl.DataFrame:
-    """Return `frame` if it satisfies `schema`; extra columns are kept.
+    """Return `frame` if it is a Polars frame that satisfies `schema`; extra columns are kept.
 
     Raises
     ------
     SchemaError
         Lists every breach at once: missing columns, wrong types, nulls, repeated keys, broken rules.
     """
+    check_frame(frame, what)
     try:
         schema.validate(frame)
     except (dy.exc.SchemaError, dy.exc.ValidationError) as error:

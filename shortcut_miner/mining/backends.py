@@ -81,7 +81,7 @@ def resolve_backend(backend: str | Backend = "auto") -> Backend:
     """
     if isinstance(backend, Backend):
         return backend
-    if backend != "auto" and backend not in _KNOWN:
+    if not isinstance(backend, str) or backend not in ("auto", *_KNOWN):
         names = ", ".join(["auto", *sorted(_KNOWN)])
         raise ConfigError(f"backend: got {backend!r}, expected one of {names}. Choose one of these.")
     wanted = list(_KNOWN) if backend == "auto" else [backend]

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.errors import ConfigError, check_no_problems, examples
+from shortcut_miner.schemas import check_frame
 from shortcut_miner.text import answer_forms
 
 SCORERS = ("vqa-official", "vqa-normalized", "exact", "soft-labels")
@@ -214,6 +215,7 @@ def _check_options(scorer: str, soft_labels: pl.DataFrame | None) -> None:
 
 def _check_columns(frame: pl.DataFrame, wanted: Mapping[str, Dtype], what: str) -> None:
     """Raise a SchemaError that lists every column that is missing or of another type."""
+    check_frame(frame, what)
     problems = [
         f"column {name}: got {frame.schema.get(name, 'none')}, expected {dtype}"
         for name, dtype in wanted.items()

@@ -42,6 +42,18 @@ MULTIMODAL = pl.DataFrame(
 )
 
 
+# One rule as mlxtend gives it: a -> x in the only row.
+FRAME = pandas.DataFrame(
+    {
+        "antecedents": [frozenset({"a"})],
+        "consequents": [frozenset({"x"})],
+        "antecedent support": [1.0],
+        "consequent support": [1.0],
+        "support": [1.0],
+    }
+)
+
+
 def rules_of(table: Table) -> pl.DataFrame:
     """Return all rules of a strategy's table as the brute force finds them."""
     rules = build_rules(table.rows, min_count=1, min_confidence=0, superset_filter="none")
@@ -102,13 +114,47 @@ class TestToMlxtend:
 
     @pytest.mark.parametrize("prefix", ["", "do"])
     def test_a_prefix_that_words_have(self, prefix: str) -> None:
+        """A word that begins with it would come back as an object; without a prefix nothing does."""
         rules = mine_rules(MULTIMODAL, ["yes", "no", "yes", "no"], min_count=2, min_confidence=0.6)
         with pytest.raises(
             ConfigError, match=f"^object_prefix: got '{prefix}', expected one that no word begins"
         ):
             to_mlxtend(rules, object_prefix=prefix)
-        words = rules.filter(pl.col("modality") == "words")
-        assert len(to_mlxtend(words, object_prefix=prefix)) == len(words)
+        words = mine_rules(MULTIMODAL.select("words"), ["yes", "no", "yes", "no"], min_count=2)
+        if prefix:
+            with pytest.raises(ConfigError, match=r"unlike 'dog'\. Choose another\.$"):
+                to_mlxtend(words, object_prefix=prefix)
+        else:
+            again = from_mlxtend(to_mlxtend(words, object_prefix=""), 4, object_prefix="")
+            assert again.equals(words)
+
+    def test_a_word_that_begins_like_an_object(self) -> None:
+        rules = mine_rules([["object: dog", "x"], ["x"]], ["a", "b"], min_count=1)
+        with pytest.raises(ConfigError) as error:
+            to_mlxtend(rules)
+        assert str(error.value) == (
+            "object_prefix: got 'object: ', expected one that no word begins with, unlike 'object: dog'. "
+            "Choose another."
+        )
+        assert from_mlxtend(to_mlxtend(rules, object_prefix="V_"), 2, object_prefix="V_").equals(rules)
+
+    @pytest.mark.parametrize("wrong", [5, None, [1], pandas.DataFrame({"answer": ["x"]})], ids=repr)
+    def test_what_is_no_polars_frame(self, wrong: Any) -> None:
+        kind = f"{type(wrong).__module__}.{type(wrong).__name__}"
+        with pytest.raises(SchemaError) as error:
+            to_mlxtend(wrong)
+        assert str(error.value) == (
+            f"rules: got {kind}, expected a Polars DataFrame. "
+            "Pass one (pl.from_pandas for a pandas frame, .collect() for a LazyFrame)."
+        )
+
+    @pytest.mark.parametrize("name", ["object_prefix", "answer_prefix"])
+    def test_prefixes_that_are_no_text(self, name: str) -> None:
+        rules = mine_rules([["a"]], ["x"], min_count=1)
+        for call in (lambda: to_mlxtend(rules, **{name: 5}), lambda: from_mlxtend(FRAME, 1, **{name: 5})):
+            with pytest.raises(ConfigError) as error:
+                call()
+            assert str(error.value) == f"{name}: got 5, expected a text. Pass a text."
 
     def test_no_rules(self) -> None:
         frame = to_mlxtend(mine_rules([], []))
@@ -165,6 +211,26 @@ class TestFromMlxtend:
         best = ours.join(mined, on=["antecedent_words", "answer"], how="semi", maintain_order="left")
         assert len(ours) > len(best) == 3
         assert best.drop("rule_id").equals(mined.drop("rule_id"))
+
+    def test_texts_are_not_taken_apart(self) -> None:
+        frame = FRAME.assign(antecedents=["cat dog"], consequents=["y"])
+        with pytest.raises(SchemaError) as error:
+            from_mlxtend(frame, 1)
+        assert str(error.value).splitlines() == [
+            "mlxtend frame: got rules whose sides are not sets of items, expected frozensets, as mlxtend's "
+            "association_rules returns them. Turn each side into a set: {'cat', 'dog'} for a text 'cat dog'.",
+            "  - antecedents: 1 of 1 are texts, such as 'cat dog'",
+            "  - consequents: 1 of 1 are texts, such as 'y'",
+        ]
+        with pytest.raises(SchemaError, match=r"  - consequents: 1 of 1 are float, such as nan$"):
+            from_mlxtend(FRAME.assign(consequents=[float("nan")]), 1)
+
+    def test_what_is_no_frame_or_no_count(self) -> None:
+        with pytest.raises(SchemaError, match=r"^mlxtend frame: got int, expected a pandas DataFrame\. Pass"):
+            from_mlxtend(5, 1)
+        for count in (0, 1.5, "1", None):
+            with pytest.raises(ConfigError, match=f"^transaction_count: got {count!r}, expected "):
+                from_mlxtend(FRAME, count)  # type: ignore[arg-type]
 
     def test_items_that_are_numbers(self) -> None:
         frame = to_mlxtend(mine_rules([["7"], ["7"]], ["x", "x"], min_count=1))

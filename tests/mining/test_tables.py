@@ -46,6 +46,23 @@ FORMS: dict[str, Callable[[], Any]] = {
     "pandas sparse": lambda: pandas.DataFrame.sparse.from_spmatrix(
         sparse.csr_matrix(ONEHOT.astype(np.int8)), columns=ITEMS
     ),
+    "pandas sparse filled with 1": lambda: pandas.DataFrame(ONEHOT.astype(int), columns=ITEMS).astype(
+        pandas.SparseDtype(int, 1)
+    ),
+    "pandas sparse filled with True": lambda: pandas.DataFrame(ONEHOT, columns=ITEMS).astype(
+        pandas.SparseDtype(bool, True)
+    ),
+    "pandas sparse without zeros": lambda: pandas.DataFrame(
+        np.where(ONEHOT, 1.0, np.nan), columns=ITEMS
+    ).astype(pandas.SparseDtype(float, np.nan)),
+    "pandas objects": lambda: pandas.DataFrame(ONEHOT, columns=ITEMS).astype(object),
+    "pandas objects called as list columns": lambda: (
+        pandas.DataFrame(ONEHOT, columns=ITEMS).assign(words=False).astype(object)
+    ),
+    "pandas categories": lambda: pandas.DataFrame(ONEHOT, columns=ITEMS).astype("category"),
+    "pandas categories of numbers": lambda: pandas.DataFrame(ONEHOT.astype(int), columns=ITEMS).astype(
+        "category"
+    ),
     "pandas mixed": lambda: pandas.DataFrame(ONEHOT, columns=ITEMS).astype({"what": int, "sport": float}),
     "polars list columns": lambda: pl.DataFrame({"words": ROWS, "noise": range(len(ROWS))}),
     "pandas list columns": lambda: pandas.DataFrame({"words": ROWS, "noise": range(len(ROWS))}),
@@ -293,12 +310,38 @@ class TestErrors:
             (
                 lambda: mine_rules([[1, 0], [0, 1]], ["x", "y"]),
                 SchemaError,
-                "items of transactions: got values of type int, expected text. Turn them into text.",
+                "transactions: got lists of nothing but 0 and 1, expected items. Pass a one-hot matrix as a "
+                "NumPy array or a DataFrame; turn items that have these names into text.",
             ),
             (
                 lambda: mine_rules(pl.Series([[1, 0]]), ["x"]),
                 SchemaError,
-                "transactions: got type List(Int64), expected lists of text. Turn the items into text.",
+                "transactions: got lists of nothing but 0 and 1, expected items. Pass a one-hot matrix as a "
+                "NumPy array or a DataFrame; turn items that have these names into text.",
+            ),
+            (
+                lambda: mine_rules([[0.5], [1.5]], ["x", "y"]),
+                SchemaError,
+                "items of transactions: got type Float64, expected text or whole numbers. "
+                "Turn them into text.",
+            ),
+            (
+                lambda: mine_rules(pl.Series([[True]]), ["x"]),
+                SchemaError,
+                "transactions: got type List(Boolean), expected lists of text or whole numbers. "
+                "Turn the items into text.",
+            ),
+            (
+                lambda: mine_rules([["a", 7]], ["x"]),
+                SchemaError,
+                "items of transactions: got values of type int, str, expected text or whole numbers. "
+                "Turn them into text.",
+            ),
+            (
+                lambda: mine_rules([["a"], ["b"]], pandas.Series(["x", float("nan")])),
+                SchemaError,
+                "answers: got nulls in 1 rows (1), expected a value everywhere. "
+                "Fill these or leave the rows out.",
             ),
             (
                 lambda: mine_rules(pl.DataFrame({"words": [["a", None]]}), ["x"]),
@@ -393,6 +436,14 @@ class TestErrors:
                 match(rules, ROWS)
 
 
+@pytest.mark.parametrize("form", [list, pl.Series, pandas.Series])
+def test_items_that_are_whole_numbers_become_text(form: Any) -> None:
+    rows = [[7, 12], [7, 3], [7, 12]]
+    found = mine_rules(form(rows), ["x", "y", "x"], min_count=1)
+    assert found.equals(mine_rules([[*map(str, row)] for row in rows], ["x", "y", "x"], min_count=1))
+    assert match_rules(found, form(rows))["matching_rule_count"].to_list() == [3, 3, 3]
+
+
 TITLE = (
     "transactions: got columns that are not one-hot, expected True/False or 1/0 in every cell. "
     "Fill missing cells and turn the others into bool."
@@ -442,6 +493,10 @@ class TestFromOnehot:
                 "nan": [0.0, 1.0, float("nan")],
                 "text": ["1", "0", "1"],
                 "mixed": pandas.Series([True, "x", 1], dtype=object),
+                "lists": [[1], [0, 1], []],
+                "names": pandas.Categorical(["a", "b", "a"]),
+                "stored zeros": pandas.arrays.SparseArray([0.0, np.nan, 1.0], fill_value=np.nan),
+                "stored twos": pandas.arrays.SparseArray([2.0, np.nan, 1.0], fill_value=np.nan),
             }
         )
         with pytest.raises(SchemaError) as error:
@@ -449,10 +504,14 @@ class TestFromOnehot:
         assert [re.sub("type (object|str)", "type text", line) for line in str(error.value).splitlines()] == [
             TITLE,
             "  - column 'missing': got 2 nulls",
-            "  - column 'two': got 1 cells such as 2.0",
+            "  - column 'two': got 1 cells such as 2",
             "  - column 'nan': got 1 nulls",
             "  - column 'text': got type text",
             "  - column 'mixed': got type text",
+            "  - column 'lists': got type text",
+            "  - column 'names': got type category",
+            "  - column 'stored zeros': got 1 nulls",
+            "  - column 'stored twos': got 1 cells such as 2.0",
         ]
 
     @pytest.mark.parametrize("shape", [np.asarray, sparse.csr_matrix])

@@ -80,7 +80,7 @@ def read_answers(answers: AnswersLike, rows: int, *, allow_lists: bool = False) 
     if column.dtype != inner:
         nulls |= column.list.eval(pl.element().is_null()).list.any()
     _check_nulls(nulls, "answers")
-    if not (inner in _TEXT or inner.is_integer() or inner == pl.Null):
+    if not _is_name(inner):
         raise SchemaError(f"answers: got type {inner}, expected {expected}. Turn them into text.")
     return column.cast(pl.String if column.dtype == inner else pl.List(pl.String)).alias("answer")
 
@@ -91,26 +91,46 @@ def _list_columns(transactions: TransactionsLike) -> dict[str, pl.Series]:
         kinds = [kind for kind in _KINDS if isinstance(transactions.schema.get(kind), pl.List | pl.Array)]
     elif is_pandas(transactions, "DataFrame"):
         kinds = [
-            kind for kind in _KINDS if kind in transactions.columns and transactions[kind].dtype == object
+            kind for kind in _KINDS if kind in transactions.columns and _may_be_lists(transactions[kind])
         ]
     else:
         return {}
     return {kind: _read_lists(transactions[kind], kind, null_is_none=True) for kind in kinds}
 
 
+def _may_be_lists(column: Any) -> bool:
+    """Say whether a pandas column is one of objects, and not of True/False or numbers alone."""
+    from pandas.api.types import infer_dtype
+
+    kind = infer_dtype(column, skipna=True)
+    return bool(column.dtype == object) and kind not in ("boolean", "integer", "floating")
+
+
 def _read_lists(values: Any, what: str, *, null_is_none: bool) -> pl.Series:
     """Return List[String] from a column of lists or an iterable of iterables."""
     if not isinstance(values, pl.Series):
         values = _listed(values, what, null_is_none)
-    elif not isinstance(values.dtype, pl.List | pl.Array) or values.dtype.inner not in (*_TEXT, pl.Null):
+    elif not (isinstance(values.dtype, pl.List | pl.Array) and _is_name(values.dtype.inner)):
         raise SchemaError(
-            f"{what}: got type {values.dtype}, expected lists of text. Turn the items into text."
+            f"{what}: got type {values.dtype}, expected lists of text or whole numbers. "
+            "Turn the items into text."
         )
+    else:
+        _check_not_onehot(values.explode(), what)
     if not null_is_none:
         _check_nulls(values.is_null(), what)
     lists: pl.Series = values.cast(pl.List(pl.String))
     _check_nulls(lists.list.eval(pl.element().is_null()).list.any(), f"items of {what}")
     return lists
+
+
+def _check_not_onehot(items: pl.Series, what: str) -> None:
+    """Raise for rows of nothing but 0 and 1, which are a one-hot matrix rather than items of these names."""
+    if items.dtype.is_integer() and len(items) > items.null_count() and items.is_in([0, 1]).all():
+        raise SchemaError(
+            f"{what}: got lists of nothing but 0 and 1, expected items. Pass a one-hot matrix as a NumPy "
+            "array or a DataFrame; turn items that have these names into text."
+        )
 
 
 def _listed(values: Any, what: str, null_is_none: bool) -> pl.Series:
@@ -135,28 +155,41 @@ def _listed(values: Any, what: str, null_is_none: bool) -> pl.Series:
             "each row. Split texts into words first."
         )
     present = [() if is_missing else row for row, is_missing in zip(rows, missing, strict=True)]
-    flat = _column(list(chain.from_iterable(present)), f"items of {what}", "text", pl.String)
+    expected = "text or whole numbers"
+    flat = _column(list(chain.from_iterable(present)), f"items of {what}", expected)
+    if not _is_name(flat.dtype):
+        raise SchemaError(
+            f"items of {what}: got type {flat.dtype}, expected {expected}. Turn them into text."
+        )
     offsets = np.zeros(len(rows) + 1, np.int64)
     np.cumsum([len(row) for row in present], out=offsets[1:])
-    lists = string_lists(offsets, np.arange(len(flat), dtype=np.int32), flat)
+    _check_not_onehot(flat, what)
+    lists = string_lists(offsets, np.arange(len(flat), dtype=np.int32), flat.cast(pl.String))
     return lists.zip_with(~pl.Series(missing, dtype=pl.Boolean), lists.clear(1))
 
 
-def _column(values: Any, what: str, expected: str, dtype: type[pl.DataType] | None = None) -> pl.Series:
+def _column(values: Any, what: str, expected: str) -> pl.Series:
     if isinstance(values, pl.Series):
         return values
-    listed = values.to_list() if is_pandas(values, "Series") else values
+    listed = values
+    if is_pandas(values, "Series"):  # its missing values may be NaN among texts
+        listed = values.astype(object).where(values.notna(), None).to_list()
     if not isinstance(listed, Iterable) or isinstance(listed, str | bytes):
         raise SchemaError(
             f"{what}: got {type(values).__name__}, expected {expected}. Pass a list or a column."
         )
     try:
-        return pl.Series(list(listed), dtype=dtype)
+        return pl.Series(list(listed))
     except (TypeError, pl.exceptions.PolarsError):
         kinds = sorted({type(value).__name__ for value in listed})
         raise SchemaError(
             f"{what}: got values of type {', '.join(kinds)}, expected {expected}. Turn them into text."
         ) from None
+
+
+def _is_name(dtype: Any) -> bool:
+    """Say whether values of a type can name items or answers: text or whole numbers."""
+    return dtype in (*_TEXT, pl.Null) or bool(dtype.is_integer())
 
 
 def _check_nulls(is_null: pl.Series, what: str) -> None:

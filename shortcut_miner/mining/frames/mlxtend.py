@@ -3,7 +3,7 @@
 pandas is optional (``pip install 'shortcut-miner[interop]'``) and imported when asked for.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +13,10 @@ import polars as pl
 from shortcut_miner.encoding import build_vocabulary
 from shortcut_miner.errors import BackendError, ConfigError, SchemaError, examples, problem_list
 from shortcut_miner.mining.evidence.measures import MEASURES
-from shortcut_miner.mining.frames.onehot import from_onehot
+from shortcut_miner.mining.frames.onehot import from_onehot, is_pandas
 from shortcut_miner.mining.frames.rules import encode_rules, rules_table
 from shortcut_miner.mining.rules import rule_order
+from shortcut_miner.options import check_counts, check_texts, reject
 from shortcut_miner.schemas import Rules, validated
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def to_mlxtend(
     BackendError
         pandas is not installed.
     ConfigError
-        With this prefix some object would be taken for a word.
+        A word that begins with `object_prefix` would come back as an object; a prefix that is no text.
+    SchemaError
+        `rules` are no Polars frame of rules.
 
     Examples
     --------
@@ -79,9 +82,11 @@ def to_mlxtend(
     """
     pandas = _import_pandas("to_mlxtend")
     validated(rules, Rules, "rules")
+    check_texts(object_prefix=object_prefix, answer_prefix=answer_prefix)
     words = rules["antecedent_words"].to_list()
     confused = sorted({word for row in words for word in row if word.startswith(object_prefix)})
-    if confused and rules["antecedent_objects"].list.len().sum():
+    # Without a prefix nothing comes back as an object, which is right as long as there are none.
+    if confused and (object_prefix or rules["antecedent_objects"].list.len().sum()):
         raise ConfigError(
             f"object_prefix: got {object_prefix!r}, expected one that no word begins with, unlike "
             f"{examples(confused)}. Choose another."
@@ -108,14 +113,26 @@ def from_mlxtend(
     transaction_count : int
         Rows that the supports are fractions of.
     object_prefix, answer_prefix : str
-        Taken away from objects (items that begin so) and answers. See :func:`to_mlxtend`.
+        Taken away from objects (items that begin so; none if it is empty) and answers. See
+        :func:`to_mlxtend`.
 
     Raises
     ------
     SchemaError
-        Missing columns, consequents of several items or without the prefix, supports that are no whole
-        numbers of rows: all problems at once.
+        Missing columns, rows whose items are no set or list, consequents of several items or without the
+        prefix, supports that are no whole numbers of rows: all problems at once.
+    ConfigError
+        `transaction_count` is no whole number of 1 or more, or a prefix is no text.
     """
+    if not is_pandas(frame, "DataFrame"):
+        raise SchemaError(
+            f"mlxtend frame: got {type(frame).__name__}, expected a pandas DataFrame. "
+            "Pass what mlxtend.frequent_patterns.association_rules returns."
+        )
+    if transaction_count is None:
+        reject("transaction_count", None, "the number of rows that the supports are fractions of")
+    check_counts(transaction_count=transaction_count)
+    check_texts(object_prefix=object_prefix, answer_prefix=answer_prefix)
     missing = [name for name in _MLXTEND_COLUMNS if name not in frame.columns]
     if missing:
         raise SchemaError(
@@ -130,6 +147,7 @@ def from_mlxtend(
             ("rule_count", "support"),
         )
     }
+    _check_sets(frame)
     consequents = [tuple(items) for items in frame["consequents"]]
     _check_mlxtend(consequents, answer_prefix, counts, transaction_count)
     antecedents = [[str(item) for item in items] for items in frame["antecedents"]]
@@ -156,6 +174,24 @@ def from_mlxtend(
     )
     rules = encode_rules(table, vocabulary)
     return rules_table(rules.take(rule_order(rules, vocabulary)), vocabulary, transaction_count)
+
+
+def _check_sets(frame: "pd.DataFrame") -> None:
+    """Raise unless every side of every rule is a collection of items; a text would be read as its letters."""
+    problems = []
+    for name in ("antecedents", "consequents"):
+        wrong = [
+            row for row in frame[name] if isinstance(row, str | bytes) or not isinstance(row, Collection)
+        ]
+        if wrong:
+            kind = "texts" if isinstance(wrong[0], str) else type(wrong[0]).__name__
+            problems.append(f"{name}: {len(wrong):,} of {len(frame):,} are {kind}, such as {wrong[0]!r}")
+    if problems:
+        title = (
+            "mlxtend frame: got rules whose sides are not sets of items, expected frozensets, as mlxtend's "
+            "association_rules returns them. Turn each side into a set: {'cat', 'dog'} for a text 'cat dog'."
+        )
+        raise SchemaError(problem_list(title, problems))
 
 
 def _check_mlxtend(

@@ -19,6 +19,7 @@ OneHot: TypeAlias = Any
 
 Cells: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 _MAX_WRONG_COLUMNS = 100
+_NUMBERS = "biuf"  # NumPy's kinds of them
 
 
 def is_pandas(value: object, kind: str) -> bool:
@@ -29,7 +30,7 @@ def is_pandas(value: object, kind: str) -> bool:
 
 def is_onehot(value: object) -> bool:
     """Say whether `value` is a frame or matrix that :func:`from_onehot` takes."""
-    is_matrix = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in "biuf"
+    is_matrix = isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype.kind in _NUMBERS
     return (
         is_matrix
         or isinstance(value, pl.DataFrame)
@@ -44,7 +45,9 @@ def from_onehot(table: OneHot, item_names: Sequence[str] | None = None) -> pl.Se
     Parameters
     ----------
     table : pl.DataFrame, pandas.DataFrame, 2-D NumPy array or SciPy sparse matrix, [rows, items]
-        True/False or 1/0 in every cell. Columns of a frame are the items, as mlxtend takes them.
+        True/False or 1/0 in every cell; columns of pandas may be categorical, of objects, or sparse with any
+        fill value (NaN: what is not stored is not there). Columns of a frame are the items, as mlxtend takes
+        them.
     item_names : sequence of str, optional
         Names of a matrix' columns, default ``item_0``, ``item_1``, ...
 
@@ -81,7 +84,7 @@ def _nonzero(table: OneHot) -> tuple[Cells, tuple[int, int], list[str] | None]:
     if not is_pandas(table, "DataFrame"):
         return _matrix_cells(table, None), table.shape, None
     names = [str(name) for name in table.columns]
-    if names and all(hasattr(dtype, "fill_value") for dtype in table.dtypes):
+    if names and all(getattr(dtype, "fill_value", None) == 0 for dtype in table.dtypes):
         return _matrix_cells(table.sparse.to_coo(), names), table.shape, names
     columns = [(name, _pandas_values(table.iloc[:, k])) for k, name in enumerate(names)]
     return _column_cells(columns), table.shape, names
@@ -96,14 +99,23 @@ def _polars_values(column: pl.Series) -> npt.NDArray[np.generic] | str:
 
 
 def _pandas_values(column: Any) -> npt.NDArray[np.generic] | str:
-    from pandas.api.types import is_bool_dtype, is_numeric_dtype
+    from pandas.api.types import infer_dtype
 
-    nulls = int(column.isna().sum())
-    if nulls:
-        return f"{nulls:,} nulls"
-    if not (is_bool_dtype(column.dtype) or is_numeric_dtype(column.dtype)):
+    values = column.to_numpy()  # dense, whatever the column's own form is
+    missing = column.isna().to_numpy(dtype=np.bool_)
+    if missing.any():
+        # A sparse column may leave out what is not there; beside stored zeros NaN means something else.
+        is_left_out = _is_nan(getattr(column.dtype, "fill_value", None)) and (values[~missing] != 0).all()
+        if not is_left_out:
+            return f"{int(missing.sum()):,} nulls"
+        values = np.where(missing, 0, values)
+    if len(values) and infer_dtype(values) not in ("boolean", "integer", "floating"):
         return f"type {column.dtype}"
-    return np.asarray(column, dtype=np.bool_ if is_bool_dtype(column.dtype) else np.float64)
+    return np.asarray(values.tolist())
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and value != value
 
 
 def _column_cells(columns: list[tuple[str, npt.NDArray[np.generic] | str]]) -> Cells:

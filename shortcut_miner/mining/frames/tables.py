@@ -56,11 +56,11 @@ def mine_rules(
 
     Parameters
     ----------
-    transactions : list of lists of str, Series of lists, DataFrame, 2-D array or sparse matrix, [rows]
-        The items of each row; repeats within a row count once. A Polars or pandas DataFrame is either
-        one-hot (True/False or 1/0; its columns are the items, as mlxtend takes them) or has the list
-        columns ``words`` and ``objects`` (or one of them; null = no items of that kind). All other
-        forms give words.
+    transactions : list of lists of str or int, Series of lists, DataFrame, 2-D array or sparse matrix, [rows]
+        The items of each row; repeats within a row count once, numbers become text. A Polars or pandas
+        DataFrame is either one-hot (True/False or 1/0; its columns are the items, as mlxtend takes them) or
+        has the list columns ``words`` and ``objects`` (or one of them; null = no items of that kind). All
+        other forms give words.
     answers : list, Series or array of str or int, or str, [rows]
         The class of each row, or the DataFrame's column that holds it. Numbers become text.
     min_count : int

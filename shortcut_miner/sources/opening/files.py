@@ -93,6 +93,8 @@ def open_source(path: str | os.PathLike[str], *, keep_workbooks: bool = False) -
         Missing, a folder, not permitted, empty, truncated, damaged, an unknown member, or a kind of
         file that is never read (pickles, other archives, web pages).
     """
+    if not isinstance(path, str | os.PathLike) or isinstance(os.fspath(path), bytes):
+        raise SourceError(f"path: got {type(path).__name__}, expected a text or Path. Pass the file's name.")
     shown = str(path)
     file, member = find_file(Path(path))
     with system_errors(shown, file):
