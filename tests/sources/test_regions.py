@@ -33,7 +33,7 @@ def bottom_up(image: str, boxes: Any = BOXES, **columns: str) -> str:
         "h": "90",
         "num": str(len(boxes)),
         "coded": b64(boxes),
-        "features": b64(np.zeros(9)),
+        "features": b64(np.zeros(3 * len(boxes))),
     }
     return "\t".join([image, *(values | columns).values()])
 
@@ -49,7 +49,7 @@ def lxmert(image: str, boxes: Any = BOXES, **columns: str) -> str:
         "attrs_conf": b64(np.zeros(n)),
         "num": str(n),
         "boxes": b64(boxes),
-        "features": b64(np.zeros(9)),
+        "features": b64(np.zeros(3 * n)),
     }
     return "\t".join([image, *(values | columns).values()])
 
