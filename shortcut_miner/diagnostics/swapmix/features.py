@@ -15,6 +15,7 @@ from shortcut_miner.diagnostics.swapmix.config import SwapMixFiles
 from shortcut_miner.diagnostics.swapmix.world import World
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.sources.images import regions_h5
+from shortcut_miner.sources.images.h5_data import data_set, h5_errors, load_h5py
 from shortcut_miner.sources.opening.files import read_bytes
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS
 
@@ -63,7 +64,8 @@ def _features_of(table: pl.DataFrame, path: Path, info: Path | None) -> Features
         .select("place", "region_index", "file", "row")
         .sort("file", "row")
     )
-    shards = regions_h5.find_shards(path, wanted["file"].unique().sort().to_list())
+    shards = regions_h5.find_shards(path, entries["file"].unique().sort().to_list())
+    wanted = wanted.filter(pl.col("file").is_in(list(shards)))
     features: Features | None = None
     for (number,), part in wanted.group_by("file", maintain_order=True):
         found = _read(shards[int(str(number))], part)
@@ -92,14 +94,14 @@ def _entries(info: Path) -> pl.DataFrame:
 
 def _read(path: Path, part: pl.DataFrame) -> Features:
     """Return the features of one file's regions, image by image."""
-    h5py: Any = regions_h5.load_h5py()
-    with regions_h5.h5_errors(path), h5py.File(path, "r") as file:
-        if "features" not in file:
+    h5py: Any = load_h5py()
+    with h5_errors(path), h5py.File(path, "r") as file:
+        dataset = data_set(file, "features", path)
+        if dataset is None:
             raise SourceError(
                 f"{path}: got no dataset 'features', expected one beside the boxes. "
                 "Leave --max-feature-cosine out, or give files with features."
             )
-        dataset = file["features"]
         found = np.empty((len(part), dataset.shape[2]), np.float32)
         at = 0
         for (row,), regions in part.group_by("row", maintain_order=True):

@@ -316,7 +316,10 @@ def _zero_problems(
     boxes = np.bincount(owner[is_box], minlength=len(raw.rows))
     return [
         Problem(
-            (int(record),), "boxes", f"a count of {raw.counts[record]:,} and all boxes 0", "boxes for the count"
+            (int(record),),
+            "boxes",
+            f"a count of {raw.counts[record]:,} and all boxes 0",
+            "boxes for the count",
         )
         for record in np.flatnonzero((raw.counts > 0) & (raw.rows > 0) & (boxes == 0))
     ]
