@@ -50,11 +50,14 @@ from shortcut_miner.sources.images.regions_json import (
 from shortcut_miner.sources.images.regions_tsv import (
     BOTTOM_UP_TSV,
     LXMERT_TSV,
+    OSCAR_TSV,
     VINVL_TSV,
     bottom_up_regions,
     lxmert_regions,
+    refuse_oscar,
     starts_bottom_up,
     starts_lxmert,
+    starts_oscar,
     starts_vinvl,
     vinvl_regions,
 )
@@ -83,6 +86,8 @@ FORMATS = (
         starts_with=starts_parquet,
     ),
 )  # fmt: skip
+# Recognised, and refused with the reason.
+WITHOUT_BOXES = (Format(OSCAR_TSV, refuse_oscar, starts_with=starts_oscar),)
 # Recognised, but read beside the HDF5 files that it belongs to.
 INFO = (Format(REGIONS_INFO, h5_regions, "JSON", is_info, "images", takes_info=True),)
 
@@ -150,7 +155,7 @@ def region_format(path: str | os.PathLike[str]) -> Format | None:
     if place.is_dir():
         return next((one for one in FORMATS if one.is_folder(place)), None)
     start = start_of(place)
-    return next((one for one in FORMATS if one.starts_with(start)), None)
+    return next((one for one in (*WITHOUT_BOXES, *FORMATS) if one.starts_with(start)), None)
 
 
 def region_kind(path: str | os.PathLike[str]) -> str | None:

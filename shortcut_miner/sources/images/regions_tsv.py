@@ -5,10 +5,11 @@ Lines hold features of a hundred kilobytes and more, so files are read line by l
 
 import base64
 import binascii
+import re
 import string
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import numpy as np
@@ -29,6 +30,7 @@ from shortcut_miner.sources.opening.reading import Problem
 from shortcut_miner.sources.opening.streams import Stream, file_lines, open_stream
 
 BOTTOM_UP_TSV, LXMERT_TSV, VINVL_TSV = "bottom-up-attention TSV", "LXMERT TSV", "VinVL TSV"
+OSCAR_TSV = "Oscar feature TSV"
 _BOTTOM_UP_NUMBERS, _LXMERT_NUMBERS = (1, 2, 3), (1, 2, 7)  # sizes and num_boxes
 _COUNT_AT = {6: 3, 10: 7}  # columns of a format -> where num_boxes is
 _BASE64 = (string.ascii_letters + string.digits + "+/").encode()
@@ -66,6 +68,23 @@ def starts_vinvl(start: bytes) -> bool:
     """Return whether a file starts with a line of VinVL: an image and its JSON."""
     values = start.split(b"\n", maxsplit=1)[0].split(b"\t")
     return len(values) == 2 and values[1].lstrip()[:1] in (b"{", b"[")
+
+
+def starts_oscar(start: bytes) -> bool:
+    """Return whether a file starts with a line of features alone: image, count, base64; or image and JSON."""
+    values = start.split(b"\n", maxsplit=1)[0].rstrip(b"\r").split(b"\t")
+    if len(values) == 2:
+        return bool(re.match(rb'\s*\{\s*"(num_boxes|features)"', values[1])) and b'"features"' in values[1]
+    is_counted = len(values) == 3 and values[1].strip().isdigit() and bool(values[2])
+    return is_counted and not values[2].rstrip(b"=").translate(None, _BASE64)
+
+
+def refuse_oscar(files: RegionFiles) -> NoReturn:
+    """Raise SourceError: these files hold features, and no boxes that could be told from them."""
+    raise SourceError(
+        f"{files.path}: got {OSCAR_TSV} (an image's features, without boxes), expected a detector's boxes. "
+        "Give the predictions.tsv or label.tsv of the same detector."
+    )
 
 
 def _has_numbers(start: bytes, columns: int, numbers: Sequence[int]) -> bool:
