@@ -102,7 +102,11 @@ def _given(files: "DataclassInstance") -> dict[str, Any]:
     return {role: path for role, path in dataclasses.asdict(files).items() if path is not None}
 
 
-def _resolved(path: object) -> str:
+def _resolved(path: object) -> str | list[str]:
+    """Return a path as text, several as a list; a single one of what may be several is no list."""
+    if isinstance(path, tuple):
+        texts = [str(one.resolve()) for one in path]
+        return texts if len(texts) > 1 else texts[0]
     return str(path.resolve() if isinstance(path, Path) else path)
 
 

@@ -64,7 +64,7 @@ def run_fpvg(world: DemoWorld, out: Path, on_stage: OnStage | None = None, *, se
     folder = world.gqa_questions.parent
     detections = write_detections(world.val_scene_graphs, folder, seed=seed)
     files = FpvgFiles(
-        questions=world.gqa_questions, scene_graphs=world.val_scene_graphs, detections=detections
+        questions=world.gqa_questions, scene_graphs=(world.val_scene_graphs,), detections=(detections,)
     )
     built = build(files, FpvgConfig(), out / "fpvg", on_stage=on_stage)
     tell("score")

@@ -94,8 +94,8 @@ def run_swapmix(
     detections = write_detections(world.val_scene_graphs, folder, seed=seed)
     files = SwapMixFiles(
         questions=world.gqa_questions,
-        scene_graphs=world.val_scene_graphs,
-        detections=detections,
+        scene_graphs=(world.val_scene_graphs,),
+        detections=(detections,),
         embeddings=str(embeddings),
     )
     built = build(files, SwapMixConfig(k=K, seed=seed), out / "swapmix", on_stage=on_stage)

@@ -431,7 +431,7 @@ def test_what_is_no_detections(write: Write, tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"got an empty file"):
         read_regions(write("empty", ""))
     (tmp_path / "folder").mkdir()
-    with pytest.raises(SourceError, match=r"got a folder without HDF5 files"):
+    with pytest.raises(SourceError, match=r"got a folder without detections \(it has no files\)"):
         read_regions(tmp_path / "folder")
     with pytest.raises(ConfigError, match=r"expected bottom-up-attention TSV alone"):
         read_regions(write("f.tsv", bottom_up("7")), info=write("v.txt", "a"))

@@ -3,6 +3,7 @@
 The released program takes an attribute donor only if the cosine of both regions' features is at most 0.7.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +51,22 @@ def read_features(files: SwapMixFiles, world: World) -> tuple[Features, Features
     )
 
 
-def _features_of(table: pl.DataFrame, path: Path, info: Path | None) -> Features:
+def _features_of(table: pl.DataFrame, paths: Sequence[Path], infos: Sequence[Path] | None) -> Features:
+    features: Features | None = None
+    for at, path in enumerate(paths):
+        info = None if infos is None else infos[at if len(infos) > 1 else 0]
+        features = _with_features(features, table, path, info)
+    if features is None:
+        return np.zeros((len(table), 1), np.float32)
+    norms = np.linalg.norm(features, axis=1, keepdims=True)
+    features /= np.where(norms > 0, norms, 1).astype(np.float32)
+    return features
+
+
+def _with_features(
+    features: Features | None, table: pl.DataFrame, path: Path, info: Path | None
+) -> Features | None:
+    """Return the features found so far with those of another file or folder; None while there are none."""
     if not regions_h5.is_h5(path):
         raise ConfigError(
             f"max_feature_cosine: got detections {path} without features, expected GQA's HDF5 files. "
@@ -66,16 +82,16 @@ def _features_of(table: pl.DataFrame, path: Path, info: Path | None) -> Features
     )
     shards = regions_h5.find_shards(path, entries["file"].unique().sort().to_list())
     wanted = wanted.filter(pl.col("file").is_in(list(shards)))
-    features: Features | None = None
     for (number,), part in wanted.group_by("file", maintain_order=True):
         found = _read(shards[int(str(number))], part)
         if features is None:
             features = np.zeros((len(table), found.shape[1]), np.float32)
+        if features.shape[1] != found.shape[1]:
+            raise SourceError(
+                f"{path}: got features of {found.shape[1]:,} dimensions after {features.shape[1]:,} in other "
+                "files, expected as many. Give the files of one detector."
+            )
         features[part["place"].to_numpy()] = found
-    if features is None:
-        return np.zeros((len(table), 1), np.float32)
-    norms = np.linalg.norm(features, axis=1, keepdims=True)
-    features /= np.where(norms > 0, norms, 1).astype(np.float32)
     return features
 
 
