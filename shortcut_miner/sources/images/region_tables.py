@@ -315,12 +315,7 @@ def _zero_problems(
     is_box = raw.boxes.any(axis=1) & (index < raw.counts[owner])
     boxes = np.bincount(owner[is_box], minlength=len(raw.rows))
     return [
-        Problem(
-            (int(record),),
-            "boxes",
-            f"a count of {raw.counts[record]:,} and all boxes 0",
-            "boxes for the count",
-        )
+        Problem((int(record),), "boxes", f"zeros for all {raw.counts[record]:,} regions", "a box for each")
         for record in np.flatnonzero((raw.counts > 0) & (raw.rows > 0) & (boxes == 0))
     ]
 

@@ -167,7 +167,7 @@ def _dimensions(features: bytes, count: int) -> int | None:
 def _feature_dimensions(features: bytes, count: int) -> int:
     """Return the features of each region; their bytes are looked at, not decoded."""
     if features.rstrip(b"=").translate(None, _BASE64) or b"=" in features[:-2]:
-        raise _FieldError("features", f"{excerpt(features)} (not base64)", "intact base64")
+        raise _FieldError("features", f"no base64: {excerpt(features)}", "intact base64")
     found = _dimensions(features, count)
     if found is None:
         got = f"{len(features):,} characters of base64"
