@@ -26,6 +26,10 @@ class ConfigError(ShortcutMinerError):
     """An option or a combination of options that has no meaning."""
 
 
+class ArrayError(ConfigError, ValueError):
+    """An array, or a row of a plan, that a function for data loaders can't use."""
+
+
 class BackendError(ShortcutMinerError):
     """A compute backend or an optional library that is not available."""
 

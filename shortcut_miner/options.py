@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 PathText = str | PathLike[str]
+PathTexts = PathText | Sequence[PathText]  # one or several
 _MOST_SHOWN = 60  # characters of a wrong value
 
 OnBadRow = Literal["error", "skip"]
@@ -121,11 +122,13 @@ def check_between(
 
 
 def as_paths(files: "DataclassInstance") -> None:
-    """Turn the texts in a dataclass of files into Paths, in place."""
+    """Turn the texts in a dataclass of files into Paths, in place; a field of type tuple takes several."""
     for field in dataclasses.fields(files):
         value = getattr(files, field.name)
         if value is not None or field.default is dataclasses.MISSING:
-            object.__setattr__(files, field.name, as_path(field.name, value))
+            takes_several = any(get_origin(one) is tuple for one in _types(field.type))
+            paths = as_path_tuple(field.name, value) if takes_several else as_path(field.name, value)
+            object.__setattr__(files, field.name, paths)
 
 
 def as_path(name: str, value: object) -> Path:
@@ -133,6 +136,18 @@ def as_path(name: str, value: object) -> Path:
     if isinstance(value, str | PathLike):
         return Path(value)
     raise ConfigError(f"{name}: got {_shown(value)}, expected a path. Give {option_name(name)}.")
+
+
+def as_path_tuple(name: str, value: object) -> tuple[Path, ...]:
+    """Return one path or several as a tuple; anything else, and nothing at all, is a ConfigError.
+
+    >>> as_path_tuple("detections", "a.tsv"), as_path_tuple("detections", ["a.tsv", "b.tsv"])
+    ((PosixPath('a.tsv'),), (PosixPath('a.tsv'), PosixPath('b.tsv')))
+    """
+    several = value if isinstance(value, list | tuple) else [value]
+    if not several:
+        raise ConfigError(f"{name}: got no file, expected at least one. Give {option_name(name)}.")
+    return tuple(as_path(name, one) for one in several)
 
 
 def as_path_if_given(name: str, value: object) -> Path | None:

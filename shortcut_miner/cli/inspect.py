@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from shortcut_miner.cli.console import print_fields, print_json, progress
 from shortcut_miner.cli.options import CHECK_FAILED, DEFAULT_SHOWN, DONE, INPUTS, MostShown, Shown
-from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.errors import BackendError, ConfigError, SourceError, examples
 
 if TYPE_CHECKING:
     from shortcut_miner.sources.opening.reading import Reading
@@ -118,6 +118,8 @@ def _with_rows(finding: Finding, kind: "FileKind", path: Path, most: int) -> Fin
         return dataclasses.replace(finding, problems=("no command reads this format",))
     try:
         reading = reader(path, on_bad_row="error")
+    except (ConfigError, BackendError) as error:  # it is not read without another file, or a library
+        return dataclasses.replace(finding, notes=(*finding.notes, f"rows not checked: {error}"))
     except SourceError as error:
         shown, rest = _shortened(str(error).splitlines(), most)
         problems = (*shown, *rest)
@@ -154,13 +156,13 @@ def _readers() -> dict[str, Callable[..., "Reading"]]:
         (QUESTIONS, read_vqa_questions),
         (ANNOTATIONS, read_vqa_annotations),
         (GQA, read_gqa_questions),
-        (regions.FORMATS, regions.read_regions),
+        ((*regions.WITHOUT_BOXES, *regions.FORMATS), regions.read_regions),
         (LABELS, read_labels),
         (SCENE_GRAPHS, read_scene_graphs),
         (PREDICTIONS, read_predictions),
         (SOFT_LABELS, read_soft_labels),
     )
-    return {one.kind: read for formats, read in families for one in formats if not one.takes_info}
+    return {one.kind: read for formats, read in families for one in formats}
 
 
 def _provenance(path: Path) -> dict[str, Any]:

@@ -141,8 +141,18 @@ def _given(files: "DataclassInstance") -> dict[str, Any]:
     return {role: path for role, path in dataclasses.asdict(files).items() if path is not None}
 
 
-def _resolved(path: object) -> str:
-    """Return a path that holds in every folder; a text that names no file, such as a pipeline, as it is."""
+def _resolved(path: object) -> str | list[str]:
+    """Return a path that holds in every folder, several as a list; other text, such as a pipeline, as it is.
+
+    A single one of what may be several is no list.
+    """
+    if isinstance(path, tuple):
+        texts = [_resolved_path(one) for one in path]
+        return texts if len(texts) > 1 else texts[0]
+    return _resolved_path(path)
+
+
+def _resolved_path(path: object) -> str:
     is_path = isinstance(path, Path) or Path(str(path)).exists()
     return str(Path(str(path)).resolve() if is_path else path)
 
@@ -152,11 +162,10 @@ def _changed_inputs(out: Path, staging: Path) -> Iterator[str]:
     if not (out / MANIFEST).is_file():
         return
     older, newer = (
-        {one["role"]: one["sha256"] for one in read_json_file(folder / MANIFEST)["inputs"]}
+        {(one["role"], one["sha256"]) for one in read_json_file(folder / MANIFEST)["inputs"]}
         for folder in (out, staging)
     )
-    changed = [role for role in {**older, **newer} if older.get(role) != newer.get(role)]
-    if changed:
+    if changed := sorted({role for role, _ in older ^ newer}):
         yield f"{out}: replaces a run on other inputs ({', '.join(changed)})"
 
 

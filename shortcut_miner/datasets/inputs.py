@@ -44,7 +44,11 @@ class InputFacts:
     def of(cls, readings: Mapping[str, Reading], warnings: Sequence[str | None] = ()) -> Self:
         """Return the facts of readings by role; a warning that is None was none."""
         return cls(
-            records=tuple(input_record(role, reading) for role, reading in readings.items()),
+            records=tuple(
+                input_record(role, part)
+                for role, reading in readings.items()
+                for part in reading.parts or (reading,)
+            ),
             dropped={
                 f"{role}: {reason}": count
                 for role, reading in readings.items()

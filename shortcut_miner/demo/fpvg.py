@@ -72,7 +72,7 @@ def run_fpvg(
         write_runs(world.gqa_questions, staging, seed)
     detections = folder / found.name
     files = FpvgFiles(
-        questions=world.gqa_questions, scene_graphs=world.val_scene_graphs, detections=detections
+        questions=world.gqa_questions, scene_graphs=(world.val_scene_graphs,), detections=(detections,)
     )
     built = build(files, FpvgConfig(), out / "fpvg", force=force, on_stage=on_stage)
     tell("score")

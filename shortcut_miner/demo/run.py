@@ -119,7 +119,7 @@ def run_demo(
         train_annotations=world.train_annotations,
         val_questions=world.val_questions,
         val_annotations=world.val_annotations,
-        detections=world.detections,
+        detections=(world.detections,),
     )
     built = build(files, VqaCeConfig(), out / "vqa-ce", threads=threads, force=force, on_stage=on_stage)
     if on_stage is not None:

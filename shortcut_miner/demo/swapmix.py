@@ -99,8 +99,8 @@ def run_swapmix(
     detections = folder / found.name
     files = SwapMixFiles(
         questions=world.gqa_questions,
-        scene_graphs=world.val_scene_graphs,
-        detections=detections,
+        scene_graphs=(world.val_scene_graphs,),
+        detections=(detections,),
         embeddings=str(embeddings),
     )
     built = build(files, SwapMixConfig(k=K, seed=seed), out / "swapmix", force=force, on_stage=on_stage)

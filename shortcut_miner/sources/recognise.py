@@ -41,7 +41,7 @@ class FileKind:
 
 def all_formats() -> tuple[Format, ...]:
     """Return the formats of all families; where content fits several, the first one counts."""
-    return (*QUESTIONS, *regions.FORMATS, *regions.INFO, *IMAGES, *ANSWERS)
+    return (*QUESTIONS, *regions.WITHOUT_BOXES, *regions.FORMATS, *regions.INFO, *IMAGES, *ANSWERS)
 
 
 def recognise(path: str | os.PathLike[str]) -> FileKind:

@@ -33,20 +33,21 @@ class FpvgFiles:
     ----------
     questions : Path
         GQA questions JSON with annotations, or the folder over which it is split.
-    scene_graphs : Path
-        GQA scene graphs JSON, or Visual Genome objects or attributes JSON.
-    detections : Path
+    scene_graphs : tuple of Path
+        GQA scene graphs JSON, or Visual Genome objects or attributes JSON; several files, or their folder.
+    detections : tuple of Path
         A detector's boxes: GQA HDF5 (a file or a folder of shards), bottom-up, LXMERT or VinVL TSV, object
-        detection JSONL, COCO results JSON, Open Images CSV, or Parquet.
-    detections_info : Path, optional
+        detection JSONL, COCO results JSON, Open Images CSV, or Parquet; several files, or their folder.
+    detections_info : tuple of Path, optional
         The file that some formats need beside: info JSON of HDF5 (found by itself if there is one),
-        categories of COCO results, vocabulary of LXMERT, class descriptions of Open Images.
+        categories of COCO results, vocabulary of LXMERT, class descriptions of Open Images. One for all
+        detections, or one each.
     """
 
     questions: Path
-    scene_graphs: Path
-    detections: Path
-    detections_info: Path | None = None
+    scene_graphs: tuple[Path, ...]
+    detections: tuple[Path, ...]
+    detections_info: tuple[Path, ...] | None = None
 
     def __post_init__(self) -> None:
         """Take paths as text too."""

@@ -21,6 +21,7 @@ from shortcut_miner.diagnostics.fpvg.config import (
 from shortcut_miner.options import (
     OnBadRow,
     PathText,
+    PathTexts,
     as_path,
     as_path_if_given,
     check_counts,
@@ -39,9 +40,9 @@ __all__ = ["FpvgConfig", "FpvgFiles", "ScoreConfig", "build", "score"]
 def build(
     *,
     questions: PathText,
-    scene_graphs: PathText,
-    detections: PathText,
-    detections_info: PathText | None = None,
+    scene_graphs: PathTexts,
+    detections: PathTexts,
+    detections_info: PathTexts | None = None,
     out: PathText | None = None,
     limit: int | None = None,
     force: bool = False,

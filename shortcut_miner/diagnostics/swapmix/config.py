@@ -40,33 +40,34 @@ class SwapMixFiles:
     ----------
     questions : Path
         GQA questions JSON, a folder of them, or the released ``*_questions_new.json``.
-    scene_graphs : Path
-        GQA scene graphs JSON of the questions' images.
-    detections : Path, optional
-        A detector's regions of these images, file or folder; a perfect-sight plan needs none.
-    detections_info : Path, optional
-        The info JSON of h5 detections, if it is not beside them.
+    scene_graphs : tuple of Path
+        GQA scene graphs JSON of the questions' images; several files, or their folder.
+    detections : tuple of Path, optional
+        A detector's regions of these images, files or folders; a perfect-sight plan needs none.
+    detections_info : tuple of Path, optional
+        The file that a format needs beside, such as the info JSON of h5 detections if it is not beside them.
+        One for all detections, or one each.
     embeddings : str, optional
         Word vectors: GloVe or word2vec text, word2vec binary, npz, Parquet, or a spaCy pipeline's name.
     similar_classes : Path, optional
         Neighbours of each class in place of --embeddings: similar_classes.parquet, or obj_matching.json.
-    donor_scene_graphs : Path, optional
+    donor_scene_graphs : tuple of Path, optional
         Scene graphs that donors come from; default --scene-graphs.
-    donor_detections : Path, optional
+    donor_detections : tuple of Path, optional
         Regions of the donors' images; default --detections.
-    donor_detections_info : Path, optional
-        The info JSON of h5 donor detections.
+    donor_detections_info : tuple of Path, optional
+        What --detections-info is for donor detections.
     """
 
     questions: Path
-    scene_graphs: Path
-    detections: Path | None = None
-    detections_info: Path | None = None
+    scene_graphs: tuple[Path, ...]
+    detections: tuple[Path, ...] | None = None
+    detections_info: tuple[Path, ...] | None = None
     embeddings: str | None = None
     similar_classes: Path | None = None
-    donor_scene_graphs: Path | None = None
-    donor_detections: Path | None = None
-    donor_detections_info: Path | None = None
+    donor_scene_graphs: tuple[Path, ...] | None = None
+    donor_detections: tuple[Path, ...] | None = None
+    donor_detections_info: tuple[Path, ...] | None = None
 
     def __post_init__(self) -> None:
         """Take paths as text too; embeddings may also be the name of a pipeline."""

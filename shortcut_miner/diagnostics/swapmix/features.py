@@ -3,6 +3,7 @@
 The released program takes an attribute donor only if the cosine of both regions' features is at most 0.7.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from shortcut_miner.diagnostics.swapmix.config import SwapMixFiles
 from shortcut_miner.diagnostics.swapmix.world import World
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.sources.images import regions_h5
+from shortcut_miner.sources.images.h5_data import data_set, h5_errors, load_h5py
 from shortcut_miner.sources.opening.files import read_bytes
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS
 
@@ -49,7 +51,22 @@ def read_features(files: SwapMixFiles, world: World) -> tuple[Features, Features
     )
 
 
-def _features_of(table: pl.DataFrame, path: Path, info: Path | None) -> Features:
+def _features_of(table: pl.DataFrame, paths: Sequence[Path], infos: Sequence[Path] | None) -> Features:
+    features: Features | None = None
+    for at, path in enumerate(paths):
+        info = None if infos is None else infos[at if len(infos) > 1 else 0]
+        features = _with_features(features, table, path, info)
+    if features is None:
+        return np.zeros((len(table), 1), np.float32)
+    norms = np.linalg.norm(features, axis=1, keepdims=True)
+    features /= np.where(norms > 0, norms, 1).astype(np.float32)
+    return features
+
+
+def _with_features(
+    features: Features | None, table: pl.DataFrame, path: Path, info: Path | None
+) -> Features | None:
+    """Return the features found so far with those of another file or folder; None while there are none."""
     if not regions_h5.is_h5(path):
         raise ConfigError(
             f"max_feature_cosine: got detections {path} without features, expected GQA's HDF5 files. "
@@ -63,17 +80,18 @@ def _features_of(table: pl.DataFrame, path: Path, info: Path | None) -> Features
         .select("place", "region_index", "file", "row")
         .sort("file", "row")
     )
-    shards = regions_h5.find_shards(path, wanted["file"].unique().sort().to_list())
-    features: Features | None = None
+    shards = regions_h5.find_shards(path, entries["file"].unique().sort().to_list())
+    wanted = wanted.filter(pl.col("file").is_in(list(shards)))
     for (number,), part in wanted.group_by("file", maintain_order=True):
         found = _read(shards[int(str(number))], part)
         if features is None:
             features = np.zeros((len(table), found.shape[1]), np.float32)
+        if features.shape[1] != found.shape[1]:
+            raise SourceError(
+                f"{path}: got features of {found.shape[1]:,} dimensions after {features.shape[1]:,} in other "
+                "files, expected as many. Give the files of one detector."
+            )
         features[part["place"].to_numpy()] = found
-    if features is None:
-        return np.zeros((len(table), 1), np.float32)
-    norms = np.linalg.norm(features, axis=1, keepdims=True)
-    features /= np.where(norms > 0, norms, 1).astype(np.float32)
     return features
 
 
@@ -92,14 +110,14 @@ def _entries(info: Path) -> pl.DataFrame:
 
 def _read(path: Path, part: pl.DataFrame) -> Features:
     """Return the features of one file's regions, image by image."""
-    h5py: Any = regions_h5.load_h5py()
-    with regions_h5.h5_errors(path), h5py.File(path, "r") as file:
-        if "features" not in file:
+    h5py: Any = load_h5py()
+    with h5_errors(path), h5py.File(path, "r") as file:
+        dataset = data_set(file, "features", path)
+        if dataset is None:
             raise SourceError(
                 f"{path}: got no dataset 'features', expected one beside the boxes. "
                 "Leave --max-feature-cosine out, or give files with features."
             )
-        dataset = file["features"]
         found = np.empty((len(part), dataset.shape[2]), np.float32)
         at = 0
         for (row,), regions in part.group_by("row", maintain_order=True):

@@ -58,15 +58,16 @@ class VqaCeFiles:
         VQA v1/v2 questions JSON that is split into easy, counterexamples and hard.
     val_annotations : Path
         The annotations of these questions.
-    detections : Path, optional
-        Object labels of both splits' images: detect-shortcuts JSON, COCO instances JSON or Parquet.
+    detections : tuple of Path, optional
+        Object labels of both splits' images: detect-shortcuts JSON, COCO instances JSON or Parquet; several
+        files, or their folder.
     """
 
     train_questions: Path
     train_annotations: Path
     val_questions: Path
     val_annotations: Path
-    detections: Path | None = None
+    detections: tuple[Path, ...] | None = None
 
     def __post_init__(self) -> None:
         """Take paths as text too."""

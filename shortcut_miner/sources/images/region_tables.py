@@ -1,7 +1,7 @@
 """From a detector's arrays to our tables: padding told apart, box conventions checked, problems settled."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from shortcut_miner.sources.opening.reading import (
     RECORD,
     Problem,
     Reading,
+    bad_records,
     find_duplicates,
     settle,
 )
@@ -203,7 +204,8 @@ def settled(
 ) -> RegionReading:
     """Check what a reader found and return it as tables.
 
-    Problems of image records drop the image, those of boxes the region, if `on_bad_row` says so.
+    Problems of image records drop the image, those of boxes the region, if `on_bad_row` says so; of equal
+    records of one image the first stays.
 
     Raises
     ------
@@ -215,7 +217,8 @@ def settled(
     starts = np.cumsum(raw.rows) - raw.rows
     place = np.arange(len(owner)) - np.repeat(starts, raw.rows)
     index = place if raw.region_index is None else raw.region_index
-    problems = raw.problems + _image_problems(ids) + _box_problems(raw)
+    problems = raw.problems + _image_problems(raw, ids, on_bad_row) + _box_problems(raw)
+    problems += _zero_problems(raw, owner, index)
     first_region = len(raw.image_ids)
 
     def name(record: int) -> str:
@@ -235,6 +238,7 @@ def settled(
     if is_padding is None:
         is_padding = (index >= raw.counts[owner]) | ~raw.boxes.any(axis=1)
     notes += raw.notes + _convention_notes(raw, owner, keeps_row & ~is_padding, shown)
+    notes += _count_notes(raw, keeps_row, index < raw.counts[owner])
     table = pl.DataFrame(
         {
             "image_id": ids.gather(pl.Series(owner, dtype=pl.UInt32)),
@@ -269,9 +273,50 @@ def _images(raw: RawRegions, ids: pl.Series) -> pl.DataFrame:
     )
 
 
-def _image_problems(ids: pl.Series) -> list[Problem]:
+def _image_problems(raw: RawRegions, ids: pl.Series, on_bad_row: OnBadRow) -> list[Problem]:
     table = ids.to_frame().with_row_index(RECORD)
-    return id_problems(table, "image_id", "image id") + find_duplicates(table, "image_id", "image id")
+    unfit = id_problems(table, "image_id", "image id")
+    # A record that can't be read takes no good one of its image along.
+    readable = table.filter(~pl.col(RECORD).is_in(bad_records(raw.problems)))
+    repeated = find_duplicates(readable, "image_id", "image id")
+    if on_bad_row == "error":
+        return unfit + repeated
+    starts = np.cumsum(raw.rows) - raw.rows
+    return unfit + [_without_first_copy(raw, starts, one) for one in repeated]
+
+
+def _without_first_copy(raw: RawRegions, starts: NDArray[np.int64], repeated: Problem) -> Problem:
+    """Return the problem of an image's later records only, if all are equal."""
+    first, *others = repeated.records
+    told = _record_values(raw, starts, first)
+    is_equal = all(_record_values(raw, starts, one) == told for one in others)
+    return replace(repeated, records=tuple(others)) if is_equal else repeated
+
+
+def _record_values(raw: RawRegions, starts: NDArray[np.int64], record: int) -> tuple[object, ...]:
+    """Return all that a record says; bytes and text, so that NaN equals NaN."""
+    rows = slice(int(starts[record]), int(starts[record] + raw.rows[record]))
+    arrays = (raw.boxes, raw.region_index, raw.is_padding)
+    columns = (raw.scores, raw.labels, raw.attributes)
+    return (
+        int(raw.counts[record]),
+        raw.widths[record].tobytes(),
+        raw.heights[record].tobytes(),
+        *(None if one is None else one[rows].tobytes() for one in arrays),
+        *(repr(one[rows].to_list()) for one in columns),
+    )
+
+
+def _zero_problems(
+    raw: RawRegions, owner: NDArray[np.int64], index: NDArray[np.integer[Any]]
+) -> list[Problem]:
+    """Find images that have regions by their count, and nothing but zeros as their boxes."""
+    is_box = raw.boxes.any(axis=1) & (index < raw.counts[owner])
+    boxes = np.bincount(owner[is_box], minlength=len(raw.rows))
+    return [
+        Problem((int(record),), "boxes", f"zeros for all {raw.counts[record]:,} regions", "a box for each")
+        for record in np.flatnonzero((raw.counts > 0) & (raw.rows > 0) & (boxes == 0))
+    ]
 
 
 def _box_problems(raw: RawRegions) -> list[Problem]:
@@ -284,6 +329,18 @@ def _box_problems(raw: RawRegions) -> list[Problem]:
     return told + [
         Problem((first + int(row),), "box", str(raw.boxes[row].tolist()), "finite numbers") for row in broken
     ]
+
+
+def _count_notes(
+    raw: RawRegions, keeps_row: NDArray[np.bool_], is_counted: NDArray[np.bool_]
+) -> tuple[str, ...]:
+    """Return notes on single boxes that contradict their image's count."""
+    has_box = raw.boxes.any(axis=1)
+    counts = {
+        "boxes of zeros within their image's count": int((keeps_row & is_counted & ~has_box).sum()),
+        "boxes beyond their image's count": int((keeps_row & ~is_counted & has_box).sum()),
+    }
+    return tuple(f"{what}: {count:,}" for what, count in counts.items() if count)
 
 
 def _convention_notes(

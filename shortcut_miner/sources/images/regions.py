@@ -14,13 +14,13 @@ To add a format, write its reader module and its line in ``FORMATS``:
 """
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import polars as pl
 
 from shortcut_miner.errors import ConfigError, SourceError
-from shortcut_miner.options import OnBadRow
+from shortcut_miner.options import OnBadRow, PathTexts, as_path_tuple
 from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, RegionReading, settled
 from shortcut_miner.sources.images.regions_flat import (
     OPEN_IMAGES_CSV,
@@ -50,14 +50,18 @@ from shortcut_miner.sources.images.regions_json import (
 from shortcut_miner.sources.images.regions_tsv import (
     BOTTOM_UP_TSV,
     LXMERT_TSV,
+    OSCAR_TSV,
     VINVL_TSV,
     bottom_up_regions,
     lxmert_regions,
+    refuse_oscar,
     starts_bottom_up,
     starts_lxmert,
+    starts_oscar,
     starts_vinvl,
     vinvl_regions,
 )
+from shortcut_miner.sources.images.several import files_of, joined
 from shortcut_miner.sources.opening.containers import refuse_unreadable
 from shortcut_miner.sources.opening.files import FileFacts, facts_of_all
 from shortcut_miner.sources.opening.json_text import excerpt
@@ -83,14 +87,16 @@ FORMATS = (
         starts_with=starts_parquet,
     ),
 )  # fmt: skip
+# Recognised, and refused with the reason.
+WITHOUT_BOXES = (Format(OSCAR_TSV, refuse_oscar, starts_with=starts_oscar),)
 # Recognised, but read beside the HDF5 files that it belongs to.
 INFO = (Format(REGIONS_INFO, h5_regions, "JSON", is_info, "images", takes_info=True),)
 
 
 def read_regions(
-    path: str | os.PathLike[str],
+    path: PathTexts,
     *,
-    info: str | os.PathLike[str] | None = None,
+    info: PathTexts | None = None,
     sizes: pl.DataFrame | None = None,
     images: Collection[str] | None = None,
     on_bad_row: OnBadRow = "error",
@@ -99,14 +105,16 @@ def read_regions(
 
     Parameters
     ----------
-    path : path-like
-        A file, or a folder of GQA's HDF5 shards. Text may be packed (.gz, .zst, one zip member). Formats:
+    path : path-like, or a list of them
+        A file, a folder of GQA's HDF5 shards, a folder of files in other formats, or several of all these.
+        Text may be packed (.gz, .zst, one zip member). Formats:
         GQA objects HDF5, bottom-up-attention TSV, LXMERT TSV, VinVL's predictions.tsv and label.tsv, object
         detection JSONL (Hugging Face pipelines), COCO results JSON (Detectron2), Open Images CSV, and
         Parquet with the columns of :class:`shortcut_miner.schemas.Regions`.
-    info : path-like, optional
+    info : path-like, or a list of them, optional
         The second file that a format needs: the info JSON of HDF5 (looked for beside it if not given), the
-        categories of COCO results, LXMERT's vocabulary (a name a line), Open Images' class descriptions.
+        categories of COCO results, LXMERT's vocabulary (a name a line), Open Images' class descriptions. One
+        for all of `path`, or one each.
     sizes : pl.DataFrame, optional
         A :class:`shortcut_miner.schemas.Images`; Open Images needs the images' sizes.
     images : collection of str, optional
@@ -118,15 +126,16 @@ def read_regions(
     -------
     RegionReading
         ``regions`` (also ``table``) is a :class:`shortcut_miner.schemas.Regions`, in pixels; ``images`` is a
-        :class:`shortcut_miner.schemas.Images` with each image's region_count.
+        :class:`shortcut_miner.schemas.Images` with each image's region_count. An image that several files
+        have alike is there once; ``parts`` has what each file gave.
 
     Raises
     ------
     SourceError
         A file can't be read, is of another format, or holds what its format does not allow: broken base64,
-        boxes that are not finite, an image twice, most boxes with x2 < x1.
+        boxes that are not finite, an image twice, most boxes with x2 < x1; files differ about an image.
     ConfigError
-        A second file that the format needs is missing.
+        A second file that the format needs is missing, or there are not as many as files.
     BackendError
         HDF5 without h5py.
 
@@ -135,13 +144,60 @@ def read_regions(
     Single boxes with x2 < x1, and boxes that reach outside their image, are kept and counted in the notes.
     """
     check_on_bad_row(on_bad_row)
-    place, second = Path(path), None if info is None else Path(info)
     wanted = None if images is None else frozenset(images)
-    raw, files = _read(RegionFiles(path=place, info=second, sizes=sizes, images=wanted))
-    if not raw.image_ids and images is None:
-        raise SourceError(f"{path}: got {raw.kind} without any image, expected at least one. Check the file.")
-    facts = files[0] if len(files) == 1 else facts_of_all(place.name, files)
-    return settled(raw, str(path), files, facts, on_bad_row)
+    found, notes = _places(as_path_tuple("path", path), () if info is None else as_path_tuple("info", info))
+    readings = [
+        _read_one(RegionFiles(path=place, info=second, sizes=sizes, images=wanted), on_bad_row)
+        for place, second in found
+    ]
+    return joined(readings, [place for place, _ in found], on_bad_row, notes)
+
+
+def _places(
+    paths: Sequence[Path], infos: Sequence[Path]
+) -> tuple[list[tuple[Path, Path | None]], tuple[str, ...]]:
+    """Return files and folders of HDF5, each with its second file, and notes on folders."""
+    if len(infos) > 1 and len(infos) != len(paths):
+        raise ConfigError(
+            f"detections_info: got {len(infos)} files for {len(paths)} detections, expected one for all of "
+            "them, or one each. Give as many, in the same order."
+        )
+    found: list[tuple[Path, Path | None]] = []
+    told: tuple[str, ...] = ()
+    for at, path in enumerate(paths):
+        info = infos[at if len(infos) > 1 else 0] if infos else None
+        is_mixed = path.is_dir() and not any(one.is_folder(path) for one in FORMATS)
+        files, notes = files_of(path, _has_regions, "detections") if is_mixed else ([path], ())
+        found += [(file, info) for file in files]
+        told += notes
+    if len(infos) == 1 and len(found) > 1:  # for those that a second file belongs to, if there are any
+        takes = [bool((one := region_format(place)) and one.takes_info) for place, _ in found]
+        found = [
+            (place, info if takes_it or not any(takes) else None)
+            for (place, info), takes_it in zip(found, takes, strict=True)
+        ]
+    return found, told
+
+
+def _has_regions(file: Path) -> bool:
+    """Return whether a file of a folder looks like detections."""
+    try:
+        found = region_format(file) if file.stat().st_size else None
+        if found is not None and found.kind == REGIONS_PARQUET:
+            return {*REGION_COLUMNS} <= {*pl.read_parquet_schema(file)}
+    except (SourceError, OSError, pl.exceptions.PolarsError):
+        return False
+    return found in FORMATS
+
+
+def _read_one(files: RegionFiles, on_bad_row: OnBadRow) -> RegionReading:
+    raw, facts = _read(files)
+    if not raw.image_ids and files.images is None:
+        raise SourceError(
+            f"{files.path}: got {raw.kind} without any image, expected at least one. Check the file."
+        )
+    all_facts = facts[0] if len(facts) == 1 else facts_of_all(files.path.name, facts)
+    return settled(raw, str(files.path), facts, all_facts, on_bad_row)
 
 
 def region_format(path: str | os.PathLike[str]) -> Format | None:
@@ -150,7 +206,7 @@ def region_format(path: str | os.PathLike[str]) -> Format | None:
     if place.is_dir():
         return next((one for one in FORMATS if one.is_folder(place)), None)
     start = start_of(place)
-    return next((one for one in FORMATS if one.starts_with(start)), None)
+    return next((one for one in (*WITHOUT_BOXES, *FORMATS) if one.starts_with(start)), None)
 
 
 def region_kind(path: str | os.PathLike[str]) -> str | None:
@@ -162,9 +218,9 @@ def region_kind(path: str | os.PathLike[str]) -> str | None:
 def _read(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     found = region_format(files.path)
     if found is None:
-        got = "a folder without HDF5 files" if files.path.is_dir() else _start_in_words(files.path)
+        known = ", ".join(one.kind for one in FORMATS)
         raise SourceError(
-            f"{files.path}: got {got}, expected one of {', '.join(one.kind for one in FORMATS)}. "
+            f"{files.path}: got {_start_in_words(files.path)}, expected one of {known}. "
             "Check that this is the right file."
         )
     if files.info is not None and not found.takes_info:

@@ -3,13 +3,12 @@
 Only the boxes are read; they are a thousandth of the features. Needs the extra ``gqa`` (h5py).
 """
 
-import contextlib
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -17,7 +16,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shortcut_miner.errors import BackendError, SourceError, examples
+from shortcut_miner.errors import ConfigError, SourceError, examples
+from shortcut_miner.sources.images.h5_data import H5_MAGIC, data_set, h5_errors, load_h5py
 from shortcut_miner.sources.images.region_tables import (
     NOT_KNOWN,
     Boxes,
@@ -26,8 +26,8 @@ from shortcut_miner.sources.images.region_tables import (
     box_rows,
     empty_column,
 )
-from shortcut_miner.sources.opening.files import FileFacts, file_facts, open_source
-from shortcut_miner.sources.opening.json_records import decode_all
+from shortcut_miner.sources.opening.files import FileFacts, Source, file_facts, open_source
+from shortcut_miner.sources.opening.json_records import decode_all, repeated_keys
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of, parse_json
 from shortcut_miner.sources.opening.kinds import Content, wrong_kind
 from shortcut_miner.sources.opening.reading import Problem
@@ -35,7 +35,6 @@ from shortcut_miner.sources.opening.streams import START_BYTES, start_of
 from shortcut_miner.sources.shapes import ANSWERS, IMAGES, QUESTIONS, shape_of
 
 REGIONS_H5, REGIONS_INFO = "GQA objects HDF5", "GQA objects info JSON"
-H5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _BOXES = ("bboxes", "boxes")
 _ROWS_AT_ONCE = 4096
 HASHED_WHOLE = 1 << 30  # bytes
@@ -51,18 +50,25 @@ class _Info(msgspec.Struct, gc=False):
     file: int | None = None
 
 
+class _Place(msgspec.Struct, gc=False):
+    file: int | None = None
+
+
 def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     """Return the boxes of one HDF5 file, or of the numbered shards of a folder.
 
     The files of a folder have names that end in their number, as in ``gqa_objects_7.h5``. The second file is
-    the info JSON; it is looked for in the folder if not given.
+    the info JSON; it is looked for in the folder if not given. Of one shard the images of all others are not
+    known.
 
     Raises
     ------
     BackendError
         h5py is not installed.
+    ConfigError
+        No or several info files.
     SourceError
-        No or several info files, or files that don't fit them.
+        Files that don't fit the info file, or that lack a part.
     """
     path, images = files.path, files.images
     h5py = load_h5py()
@@ -77,8 +83,10 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     decoded = decode_all([parsed.top[name] for name in names], _Info)
     entries = _entries(names, decoded.positions, decoded.records)
     problems = decoded.problems + _entry_problems(entries)
-    shards = find_shards(path, entries["file"].unique().drop_nulls().sort().to_list())
-    problems += _missing_shards(entries, shards)
+    problems += _repeated(source, list(parsed.top), names)
+    shards = find_shards(path, _shard_numbers(parsed.top))
+    if path.is_dir():
+        problems += _missing_shards(entries, shards)
     bad = pl.Series([record for one in problems for record in one.records], dtype=pl.UInt32)
     entries = entries.with_columns(is_bad=pl.col("record").is_in(bad.implode()))
     counts, rows, boxes, notes = _read_shards(h5py, entries, len(names), shards, problems)
@@ -100,6 +108,15 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     return raw, [source.facts(), *(_facts(h5py, shards[number]) for number in sorted(shards))]
 
 
+def _repeated(source: Source, keys: Sequence[str], names: Sequence[str]) -> list[Problem]:
+    """Find wanted images that the info JSON has twice."""
+    entries = source.content.count(b'"objectsNum"')
+    found = repeated_keys(source.content, keys, entries, "image id", "one entry an image")
+    place = {name: at for at, name in enumerate(names)} if found else {}
+    of_key = [(place.get(keys[one.records[0]]), one) for one in found]
+    return [replace(one, records=(at,)) for at, one in of_key if at is not None]
+
+
 def _facts(h5py: Any, path: Path) -> FileFacts:
     """Return a file's facts; of a large one (60 GB of features in GQA) the checksum is of its boxes alone."""
     if path.stat().st_size <= HASHED_WHOLE:
@@ -117,31 +134,23 @@ def _checksum_notes(shards: dict[int, Path]) -> tuple[str, ...]:
     return (f"files above 1 GiB whose checksum is of their boxes alone: {large:,}",) if large else ()
 
 
-def load_h5py() -> ModuleType:
-    """Return the h5py library; raise BackendError where it is not installed."""
-    try:
-        import h5py
-    except ImportError as error:
-        raise BackendError(
-            "h5py: got no such library, expected it for HDF5 files. "
-            'Install it: pip install "shortcut-miner[gqa]".'
-        ) from error
-    return h5py  # type: ignore[no-any-return]
-
-
 def find_info(path: Path) -> Path:
     """Return the one info JSON beside the file or in the folder that fits: with shard numbers or without."""
-    folder, needs_file = (path, True) if path.is_dir() else (path.parent, False)
-    found = [
-        one
+    folder = path if path.is_dir() else path.parent
+    infos = {
+        one: keys
         for one in sorted(folder.iterdir())
-        if one.is_file() and _starts_info(_start_of_json(one), has_file=needs_file)
-    ]
-    if not path.is_dir():
-        found = [one for one in found if one.name.startswith(path.name.split(".")[0])] or found
+        if one.is_file() and "objectsNum" in (keys := _info_keys(_start_of_json(one)))
+    }
+    if path.is_dir():
+        found = [one for one, keys in infos.items() if keys >= {"idx", "file"}]
+    else:
+        stem = _NUMBER.sub("", path.name).rstrip("_-") or path.name
+        named = [one for one in infos if one.name.startswith((path.name.split(".")[0], stem.split(".")[0]))]
+        found = named or [one for one, keys in infos.items() if "index" in keys] or list(infos)
     if len(found) != 1:
         got = "no info JSON" if not found else f"{len(found)} info JSON files"
-        raise SourceError(
+        raise ConfigError(
             f"{path}: got {got} ({examples([one.name for one in found]) or 'none'} in {folder}), expected "
             "one that says which rows belong to which image. Name it with --detections-info."
         )
@@ -157,10 +166,9 @@ def _start_of_json(file: Path) -> bytes:
     return start if start.lstrip().startswith(b"{") else b""
 
 
-def _starts_info(start: bytes, *, has_file: bool) -> bool:
+def _info_keys(start: bytes) -> set[str]:
     first = re.match(rb'\s*\{\s*"[^"]*"\s*:\s*(\{[^{}]*\})', start[:START_BYTES])
-    keys = fields_of(first[1]).keys() if first else set()
-    return "objectsNum" in keys and (keys >= {"idx", "file"} if has_file else "index" in keys)
+    return {*fields_of(first[1])} if first else set()
 
 
 def starts_h5(start: bytes) -> bool:
@@ -206,9 +214,17 @@ def _entry_problems(entries: pl.DataFrame) -> list[Problem]:
 
 
 def find_shards(path: Path, numbers: Sequence[int]) -> dict[int, Path]:
-    """Return shard number -> file."""
+    """Return shard number -> file.
+
+    Parameters
+    ----------
+    path : Path
+        A folder of shards, or one file: one of several shards by the number in its name, or all there is.
+    numbers : sequence of int
+        The shards of all images in the info JSON.
+    """
     if not path.is_dir():
-        return dict.fromkeys(numbers, path)
+        return {_own_number(path, numbers): path}
     numbered: dict[str, dict[int, Path]] = {}
     for file in sorted(path.iterdir()):
         match = _NUMBER.search(file.name)
@@ -224,6 +240,27 @@ def find_shards(path: Path, numbers: Sequence[int]) -> dict[int, Path]:
             f"{path}: got several series of HDF5 files ({examples(numbered)}), expected one. Move the others."
         )
     return next(iter(numbered.values()))
+
+
+def _shard_numbers(top: Top) -> list[int]:
+    """Return the numbers of the files in which an info JSON has images."""
+    assert isinstance(top, dict)
+    records = decode_all(list(top.values()), _Place).records
+    return sorted({0 if one.file is None else one.file for one in records})
+
+
+def _own_number(path: Path, numbers: Sequence[int]) -> int:
+    """Return the shard that a single file is."""
+    match = _NUMBER.search(path.name)
+    if match and int(match[1]) in numbers:
+        return int(match[1])
+    if len(numbers) > 1:
+        raise SourceError(
+            f"{path}: got one HDF5 file and an info JSON of {len(numbers)} (files {examples(numbers)}), "
+            "expected a name that ends in the file's number, such as gqa_objects_0.h5. Give the folder that "
+            "holds all files, or name the file with its number."
+        )
+    return numbers[0] if numbers else 0
 
 
 def _missing_shards(entries: pl.DataFrame, shards: dict[int, Path]) -> list[Problem]:
@@ -242,7 +279,8 @@ def _read_shards(
     found: list[tuple[NDArray[np.int64], Boxes]] = []
     past = 0
     good = entries.filter(~pl.col("is_bad"))
-    for (number,), part in good.sort("file", "row", maintain_order=True).group_by(
+    here = good.filter(pl.col("file").is_in(list(shards)))
+    for (number,), part in here.sort("file", "row", maintain_order=True).group_by(
         "file", maintain_order=True
     ):
         path = shards[int(str(number))]
@@ -258,8 +296,13 @@ def _read_shards(
             counts[records], rows[records] = inside["count"].to_numpy(), width
             for at, boxes in _slabs(dataset, inside["row"].to_numpy()):
                 found.append((records[at], boxes))
-    notes = (f"images whose row lies past the end of their file, taken as not detected: {past:,}",)
-    return counts, rows, _in_order(found, rows), notes if past else ()
+    elsewhere = len(good) - len(here)
+    told = {
+        "images whose row lies past the end of their file, taken as not detected": past,
+        "images of other HDF5 files than this one, taken as not detected": elsewhere,
+    }
+    notes = tuple(f"{what}: {count:,}" for what, count in told.items() if count)
+    return counts, rows, _in_order(found, rows), notes
 
 
 def _in_order(found: Sequence[tuple[NDArray[np.int64], Boxes]], rows: NDArray[np.int64]) -> Boxes:
@@ -284,28 +327,16 @@ def _slabs(dataset: Any, wanted: NDArray[np.int64]) -> Iterator[tuple[NDArray[np
         first = stop
 
 
-@contextlib.contextmanager
-def h5_errors(path: Path) -> Iterator[None]:
-    """Turn what reading HDF5 can raise into SourceErrors that name the file."""
-    try:
-        yield
-    except (OSError, RuntimeError, LookupError, ValueError, TypeError) as error:
-        raise SourceError(
-            f"{path}: got an HDF5 file that can't be read ({error}), expected a complete one. "
-            "Download or copy it again: it was probably cut."
-        ) from error
-
-
 def _box_dataset(file: Any, path: Path) -> Any:
-    name = next((one for one in _BOXES if one in file), None)
-    shape: tuple[int, ...] = (getattr(file[name], "shape", None) or ()) if name else ()
-    if name is None or len(shape) != 3 or shape[2] != 4:
-        held = [f"{key} {getattr(file[key], 'shape', '')}" for key in file]
+    dataset = next((found for one in _BOXES if (found := data_set(file, one, path)) is not None), None)
+    shape: tuple[int, ...] = getattr(dataset, "shape", None) or ()
+    if dataset is None or len(shape) != 3 or shape[2] != 4:
+        held = [f"{key} {getattr(file.get(key), 'shape', '')}" for key in file]
         raise SourceError(
             f"{path}: got an HDF5 file with {examples(held) or 'nothing'}, expected a data set 'bboxes' of "
             "images x regions x 4. Check that this is the right file."
         )
-    return file[name]
+    return dataset
 
 
 def _aligned(total: int, entries: pl.DataFrame, column: str) -> NDArray[np.float64]:

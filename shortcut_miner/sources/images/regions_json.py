@@ -1,5 +1,6 @@
 """Detections as JSON: Hugging Face pipeline results line by line, and COCO results with a categories file."""
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -30,12 +31,15 @@ from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, pa
 from shortcut_miner.sources.opening.json_text import (
     DECODE_ERRORS,
     excerpt,
-    fields_of,
     parse_json,
     split_array,
 )
 from shortcut_miner.sources.opening.reading import Problem
 from shortcut_miner.sources.opening.streams import open_stream
+
+# A text with a colon after it is a key; other texts are matched so that brackets in them don't count.
+_KEYS_AND_BRACKETS = re.compile(rb'"(?P<key>(?:[^"\\]|\\.)*)"\s*:|"(?:[^"\\]|\\.)*"|[\[\]{}]')
+_IN_RECORD = 2  # brackets: the list's and the record's
 
 PIPELINE_JSONL, COCO_RESULTS = "object detection JSONL", "COCO results JSON"
 
@@ -129,9 +133,22 @@ def _line_block(line: _Line) -> Block:
 
 
 def starts_coco_results(start: bytes) -> bool:
-    """Return whether a file starts with a list whose first record is a COCO result."""
-    first = start[: start.find(b"}") + 1].lstrip()
-    return first.startswith(b"[") and fields_of(first[1:]).keys() >= {"image_id", "category_id", "bbox"}
+    """Return whether a file starts with a list whose first record is a COCO result; it may be cut off."""
+    return _first_keys(start) >= {"image_id", "category_id", "bbox"}
+
+
+def _first_keys(start: bytes) -> set[str]:
+    """Return the keys of a list's first record as far as they are seen, without those of objects in it."""
+    if not re.match(rb"\s*\[\s*\{", start):
+        return set()
+    keys, depth = set(), 0
+    for token in _KEYS_AND_BRACKETS.finditer(start):
+        depth += {b"[": 1, b"{": 1, b"]": -1, b"}": -1}.get(token[0], 0)
+        if depth == _IN_RECORD and token["key"] is not None:
+            keys.add(token["key"].decode("utf-8", "replace"))
+        elif depth < _IN_RECORD and keys:
+            break
+    return keys
 
 
 def coco_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:

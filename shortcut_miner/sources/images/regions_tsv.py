@@ -5,8 +5,11 @@ Lines hold features of a hundred kilobytes and more, so files are read line by l
 
 import base64
 import binascii
+import re
+import string
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import msgspec
 import numpy as np
@@ -23,10 +26,14 @@ from shortcut_miner.sources.images.region_tables import (
 )
 from shortcut_miner.sources.opening.files import FileFacts
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, excerpt
+from shortcut_miner.sources.opening.reading import Problem
 from shortcut_miner.sources.opening.streams import Stream, file_lines, open_stream
 
 BOTTOM_UP_TSV, LXMERT_TSV, VINVL_TSV = "bottom-up-attention TSV", "LXMERT TSV", "VinVL TSV"
+OSCAR_TSV = "Oscar feature TSV"
 _BOTTOM_UP_NUMBERS, _LXMERT_NUMBERS = (1, 2, 3), (1, 2, 7)  # sizes and num_boxes
+_COUNT_AT = {6: 3, 10: 7}  # columns of a format -> where num_boxes is
+_BASE64 = (string.ascii_letters + string.digits + "+/").encode()
 _Read = Callable[[str, Sequence[bytes]], Block]
 
 
@@ -63,6 +70,23 @@ def starts_vinvl(start: bytes) -> bool:
     return len(values) == 2 and values[1].lstrip()[:1] in (b"{", b"[")
 
 
+def starts_oscar(start: bytes) -> bool:
+    """Return whether a file starts with a line of features alone: image, count, base64; or image and JSON."""
+    values = start.split(b"\n", maxsplit=1)[0].rstrip(b"\r").split(b"\t")
+    if len(values) == 2:
+        return bool(re.match(rb'\s*\{\s*"(num_boxes|features)"', values[1])) and b'"features"' in values[1]
+    is_counted = len(values) == 3 and values[1].strip().isdigit() and bool(values[2])
+    return is_counted and not values[2].rstrip(b"=").translate(None, _BASE64)
+
+
+def refuse_oscar(files: RegionFiles) -> NoReturn:
+    """Raise SourceError: these files hold features, and no boxes that could be told from them."""
+    raise SourceError(
+        f"{files.path}: got {OSCAR_TSV} (an image's features, without boxes), expected a detector's boxes. "
+        "Give the predictions.tsv or label.tsv of the same detector."
+    )
+
+
 def _has_numbers(start: bytes, columns: int, numbers: Sequence[int]) -> bool:
     values = start.split(b"\n", maxsplit=1)[0].split(b"\t")
     # One of them may be what is wrong with the file.
@@ -94,24 +118,72 @@ def _gathered(
     stream: Stream, files: RegionFiles, kind: str, columns: int, read: _Read, notes: tuple[str, ...] = ()
 ) -> RawRegions:
     lines: list[int] = []
+    dimensions: list[int] = []  # of each image's features; 0 where they can't be told
 
     def blocks() -> Iterator[Block]:
         for number, line in stream.lines():
-            # The last column, the features, is not looked at.
-            values = line.split(b"\t", maxsplit=columns - 1)
+            values = line.split(b"\t")
             name = values[0].decode("utf-8", "backslashreplace").strip()
-            if files.images is not None and name not in files.images and values[0].isdigit():
+            is_wanted = files.images is None or name in files.images or not values[0].isdigit()
+            # A line that lost its end holds the next image too, so the lines of other images are measured.
+            if not is_wanted and _fits(values, columns):
                 continue
             lines.append(number)
+            dimensions.append(0)
             if len(values) != columns:
-                yield bad_image(name, "line", f"{len(values)} columns", f"{columns}, as in the first line")
+                yield bad_image(name, "line", _columns_in_words(len(values), columns), f"{columns} columns")
                 continue
             try:
-                yield read(name, values)
+                block = read(name, values)
+                dimensions[-1] = _feature_dimensions(values[-1], block.counts[0])
             except _FieldError as error:
                 yield bad_image(name, *error.args)
+            else:
+                yield block
 
-    return gathered(kind, blocks(), lambda record: f"line {lines[record]}", notes)
+    raw = gathered(kind, blocks(), lambda record: f"line {lines[record]}", notes)
+    raw.problems.extend(_odd_dimensions(dimensions))
+    return raw
+
+
+def _columns_in_words(found: int, wanted: int) -> str:
+    return f"{found} columns" + (", as if a line end was lost" if found > wanted else "")
+
+
+def _fits(values: Sequence[bytes], columns: int) -> bool:
+    """Return whether a line has its columns, and its features the length for its regions."""
+    count = values[_COUNT_AT[columns]] if len(values) == columns else b""
+    return count.strip().isdigit() and _dimensions(values[-1], int(count)) is not None
+
+
+def _dimensions(features: bytes, count: int) -> int | None:
+    """Return how many float32 of a base64 text each region has; None if it is no whole number."""
+    size = len(features) // 4 * 3 - features[-2:].count(b"=")
+    if len(features) % 4 or (size % (4 * count) if count else size):
+        return None
+    return size // (4 * count) if count else 0
+
+
+def _feature_dimensions(features: bytes, count: int) -> int:
+    """Return the features of each region; their bytes are looked at, not decoded."""
+    if features.rstrip(b"=").translate(None, _BASE64) or b"=" in features[:-2]:
+        raise _FieldError("features", f"no base64: {excerpt(features)}", "intact base64")
+    found = _dimensions(features, count)
+    if found is None:
+        got = f"{len(features):,} characters of base64"
+        raise _FieldError("features", got, "as many float32 for each of num_boxes regions")
+    return found
+
+
+def _odd_dimensions(dimensions: Sequence[int]) -> list[Problem]:
+    """Find images whose features have another length a region than most images'."""
+    known = [one for one in dimensions if one]
+    usual = Counter(known).most_common(1)[0][0] if known else 0
+    return [
+        Problem((record,), "features", f"{one:,} dimensions", f"{usual:,}, as most lines have")
+        for record, one in enumerate(dimensions)
+        if one not in (0, usual)
+    ]
 
 
 def _bottom_up(name: str, values: Sequence[bytes]) -> Block:
@@ -132,6 +204,8 @@ def _lxmert_reader(vocabulary: Sequence[str] | None) -> _Read:
         if names is not None and len(ids) and not 0 <= ids.min() <= ids.max() < len(names) - 1:
             got = str(ids.max() if ids.min() >= 0 else ids.min())
             raise _FieldError("objects_id", got, f"numbers from 0 to {len(names) - 2}, as in the vocabulary")
+        _array(values[5], np.dtype("<i8"), count, "attrs_id")
+        _array(values[6], np.dtype("<f4"), count, "attrs_conf")
         return Block(
             image_ids=[name],
             widths=[_size(values[2], "img_w")],
@@ -154,9 +228,12 @@ def _whole(value: bytes, field: str) -> int:
 
 def _size(value: bytes, field: str) -> float:
     try:
-        return float(value)
-    except ValueError as error:
-        raise _FieldError(field, excerpt(value), "a number of pixels") from error
+        size = float(value)
+    except ValueError:
+        size = np.nan
+    if not 0 < size < np.inf:
+        raise _FieldError(field, excerpt(value), "a number of pixels")
+    return size
 
 
 def _array(value: bytes, dtype: np.dtype[Any], length: int, field: str) -> NDArray[Any]:
@@ -190,7 +267,9 @@ def vinvl_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
             seen += 1
             key, _, text = line.partition(b"\t")
             name = key.decode("utf-8", "backslashreplace").strip()
-            if files.images is not None and name not in files.images and key.isdigit():
+            is_wanted = files.images is None or name in files.images or not key.isdigit()
+            # A line that lost its end holds the next image too: a tab that JSON has nowhere.
+            if not is_wanted and b"\t" not in text:
                 continue
             lines.append(number)
             try:

@@ -1,14 +1,16 @@
 """Annotated objects of images: GQA scene graphs JSON, and Visual Genome's objects or attributes JSON."""
 
-import os
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
-from shortcut_miner.options import OnBadRow
+from shortcut_miner.errors import SourceError
+from shortcut_miner.options import OnBadRow, PathTexts, as_path_tuple
 from shortcut_miner.sources.images.formats import SCENE_GRAPHS as SCENE_GRAPH_FORMATS
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.images.scene_graph_rows import BOX, SCENE_GRAPHS, VISUAL_GENOME, SceneRows
+from shortcut_miner.sources.images.several import all_files, joined
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.ids import find_floats, id_problems, with_whole_ids
 from shortcut_miner.sources.opening.json_records import paused_gc
@@ -24,6 +26,7 @@ from shortcut_miner.sources.opening.reading import (
     is_blank,
     settle,
 )
+from shortcut_miner.sources.opening.streams import start_of
 from shortcut_miner.sources.recognise import known_format
 
 _EXPECTED = f"{SCENE_GRAPHS} ({{image: {{width, height, objects}}}}) or {VISUAL_GENOME}"
@@ -43,14 +46,15 @@ class SceneReading(Reading):
     images: pl.DataFrame
 
 
-def read_scene_graphs(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> SceneReading:
+def read_scene_graphs(path: PathTexts, *, on_bad_row: OnBadRow = "error") -> SceneReading:
     """Return the annotated objects of images, one row an object, in file order.
 
     Parameters
     ----------
-    path : path-like
+    path : path-like, or a list of them
         GQA's ``*_sceneGraphs.json``, or Visual Genome's ``objects.json`` or ``attributes.json``; plain, .gz
-        or .zst, a zip with one member, or ``archive.zip/member``.
+        or .zst, a zip with one member, ``archive.zip/member``, or a folder. Several of these are read as one;
+        in a folder, files of another format are left out.
     on_bad_row : {"error", "skip"}
         Raise for all images that don't fit at once, or skip and count them.
 
@@ -63,10 +67,27 @@ def read_scene_graphs(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "e
     Raises
     ------
     SourceError
-        The file can't be read, is of another format, or has bad images: an object without name or box, a
-        coordinate that is not a number, an id twice. With ``on_bad_row="skip"`` the image is left out.
+        A file can't be read, is of another format, or has bad images: an object without name or box, a
+        coordinate that is not a number, an id twice; files differ about an image. With
+        ``on_bad_row="skip"`` the image is left out.
     """
     check_on_bad_row(on_bad_row)
+    files, notes = all_files(as_path_tuple("path", path), _has_scene_graphs, "scene graphs")
+    return joined([_read_one(file, on_bad_row) for file in files], files, on_bad_row, notes)
+
+
+def _has_scene_graphs(file: Path) -> bool:
+    """Return whether the start of a file of a folder looks like scene graphs."""
+    try:
+        start = start_of(file).lstrip()
+    except SourceError:
+        return False
+    if start.startswith(b"["):
+        return b'"object_id"' in start
+    return start.startswith(b"{") and b'"objects"' in start and b'"name"' in start
+
+
+def _read_one(path: Path, on_bad_row: OnBadRow) -> SceneReading:
     source = open_source(path)
     content = Content(source)
     found = known_format(content, SCENE_GRAPH_FORMATS, _EXPECTED)

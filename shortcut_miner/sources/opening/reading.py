@@ -31,6 +31,8 @@ class Reading:
         Reason -> records skipped on request (``on_bad_row="skip"``); empty otherwise.
     notes : tuple of str
         What was decided, in words.
+    parts : tuple of Reading
+        What each of several files gave; empty of a single one.
     """
 
     table: pl.DataFrame
@@ -38,6 +40,7 @@ class Reading:
     file: FileFacts
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    parts: tuple["Reading", ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -353,7 +353,7 @@ def test_boxes_that_are_no_numbers_follow_on_bad_row(golden_fpvg: Path, tmp_path
     report = build(files, FpvgConfig(on_bad_row="skip"), None)
     assert report.dropped == {"detections: box: expected finite numbers": 1}
     other = crash_case(golden_fpvg, "nan_box", tmp_path / "without")
-    with h5py.File(other.detections, "r+") as file:
+    with h5py.File(other.detections[0], "r+") as file:
         file["bboxes"][0, 0] = 0
     assert report.lists.equals(build(other, FpvgConfig(), None).lists)
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner.diagnostics.fpvg import metric
-from shortcut_miner.diagnostics.fpvg.apply import apply_regions
+from shortcut_miner.diagnostics.fpvg.apply import apply_region_lists, apply_regions
 from shortcut_miner.diagnostics.fpvg.build import build
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, FpvgConfig, ScoreConfig
 from shortcut_miner.diagnostics.fpvg.faithfulness import quadrants, ranking_match, with_changes
@@ -386,9 +386,72 @@ def test_apply_regions_refuses_what_does_not_fit() -> None:
         apply_regions(features, [0, 1], pad_to=1)
 
 
+@pytest.mark.parametrize(
+    ("shape", "regions", "message"),
+    [
+        ((5, 4, 3), [0, 2], r"features: got shape \(5, 4, 3\), expected regions x dimensions"),
+        ((), [0], r"features: got shape \(\), expected regions x dimensions"),
+        ((4, 3), [1.5], "regions: got 1.5, expected a whole number"),
+        ((4, 3), ["1"], "regions: got '1', expected a whole number"),
+        ((4, 3), [True], "regions: got True, expected a whole number"),
+        ((4, 3), [[0, 1]], r"regions: got \[0, 1\], expected a whole number"),
+        ((4, 3), [-1], "regions: got -1 for an image with 4 rows, expected a region from 0 to 3"),
+        ((0, 3), [0], "regions: got 0 for an image with 0 rows, expected features of at least one region"),
+        ((4, 3), "12", "regions: got '12', expected a list of region indices"),
+        ((4, 3), None, "regions: got None, expected a list of region indices"),
+    ],
+)
+def test_apply_regions_is_strict(shape: Any, regions: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        apply_regions(np.zeros(shape), regions)
+
+
+def test_apply_regions_wants_an_array() -> None:
+    with pytest.raises(ValueError, match="features: got list, expected an array or tensor of regions x dim"):
+        apply_regions([[1.0]], [0])
+    with pytest.raises(ValueError, match=r"pad_to: got 2.5, expected a whole number"):
+        apply_regions(np.zeros((2, 1)), [0], pad_to=2.5)  # type: ignore[arg-type]
+
+
+def test_one_value_a_region() -> None:
+    rows, mask = apply_regions(np.array([5, 6, 7]), [2, 0], pad_to=3)
+    assert (rows.tolist(), mask.tolist()) == ([7, 5, 0], [True, True, False])
+
+
+def test_a_batch_of_lists_is_its_images() -> None:
+    features = np.arange(24, dtype=np.float32).reshape(2, 4, 3)
+    lists: list[list[int]] = [[3], [0, 2]]
+    for pad_to in (None, 5):
+        rows, mask = apply_region_lists(features, lists, pad_to=pad_to)
+        assert (rows.shape, rows.dtype) == ((2, pad_to or 2, 3), np.float32)
+        for image, regions in enumerate(lists):
+            expected, is_region = apply_regions(features[image], regions, pad_to=pad_to or 2)
+            assert rows[image].tolist() == expected.tolist()
+            assert mask[image].tolist() == is_region.tolist()
+    assert apply_region_lists(features, [[], []])[0].shape == (2, 0, 3)
+
+
+@pytest.mark.parametrize(
+    ("shape", "lists", "message"),
+    [
+        ((4, 3), [[0]], r"features: got shape \(4, 3\), expected images x regions x dimensions"),
+        ((2, 4, 3), [[0]], "lists: got 1 for 2 images, expected one an image"),
+        ((2, 4, 3), [[0], [4]], r"lists\[1\]: got 4 for an image with 4 rows"),
+        ((2, 4, 3), [0, 1], r"lists\[0\]: got 0, expected a list of region indices"),
+    ],
+)
+def test_batches_of_lists_are_strict(shape: Any, lists: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        apply_region_lists(np.zeros(shape), lists)
+    with pytest.raises(ValueError, match="pad_to: got 1 for 2 regions"):
+        apply_region_lists(np.zeros((1, 4, 3)), [[0, 1]], pad_to=1)
+
+
 def test_apply_regions_to_tensors() -> None:
     torch = pytest.importorskip("torch")
     rows, mask = apply_regions(torch.arange(6.0).reshape(3, 2), [2], pad_to=2)
     assert rows.tolist() == [[4, 5], [0, 0]]
     assert mask.tolist() == [True, False]
     assert mask.dtype == torch.bool
+    rows, mask = apply_region_lists(torch.arange(6.0).reshape(1, 3, 2), [[2]], pad_to=2)
+    assert (rows.tolist(), mask.tolist()) == ([[[4, 5], [0, 0]]], [[True, False]])

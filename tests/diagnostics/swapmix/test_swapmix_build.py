@@ -191,7 +191,8 @@ def built(files: SwapMixFiles, out: Path, threads: int, hash_seed: int) -> dict[
         "NUMBA_NUM_THREADS": str(threads),
         "PYTHONHASHSEED": str(hash_seed),
     }
-    given = (files.questions, files.scene_graphs, files.detections, files.embeddings, out)
+    ((graphs,), (detections,)) = (files.scene_graphs, files.detections or ())
+    given = (files.questions, graphs, detections, files.embeddings, out)
     subprocess.run([sys.executable, "-c", BUILD, *map(str, given)], env=env, check=True)
     return {path.name: path.read_bytes() for path in out.iterdir() if path.name != "run.json"}
 
@@ -222,11 +223,12 @@ def test_bytes_depend_on_neither_threads_nor_hash_seed_nor_order(files: SwapMixF
     assert len(sizes) > 1
     assert set(sizes[:-1]) == {ROW_GROUP_SIZE}
     assert built(files, tmp_path / "two", 3, 2) == one
+    ((graphs,), (detections,)) = (files.scene_graphs, files.detections or ())
     other = replace(
         files,
         questions=shuffled(files.questions, tmp_path / files.questions.name),
-        scene_graphs=shuffled(files.scene_graphs, tmp_path / files.scene_graphs.name),
-        detections=shuffled(Path(str(files.detections)), tmp_path / Path(str(files.detections)).name),
+        scene_graphs=(shuffled(graphs, tmp_path / graphs.name),),
+        detections=(shuffled(detections, tmp_path / detections.name),),
     )
     again = built(other, tmp_path / "three", 2, 3)
     assert {name for name in one if again[name] != one[name]} == {"manifest.json"}  # has the files' digests

@@ -150,7 +150,8 @@ def test_class_order(
     code_files: SwapMixFiles, golden_file: Load, k: int, as_ours: int, tmp_path: Path
 ) -> None:
     files = replace(
-        code_files, donor_scene_graphs=donor_graphs(golden_file, code_files.scene_graphs, tmp_path / "d.json")
+        code_files,
+        donor_scene_graphs=donor_graphs(golden_file, code_files.scene_graphs[0], tmp_path / "d.json"),
     )
     build(files, SwapMixConfig(preset="code", k=50, padding="none"), tmp_path / "out")
     plan = pl.read_parquet(tmp_path / "out" / "swaps.parquet").filter(pl.col("kind") == "class")

@@ -81,6 +81,11 @@ def test_torch_tensors_work_as_arrays_do() -> None:
     assert torch.equal(several[4], given_donors[0])
 
 
+SWAP: dict[str, Any] = {"region_index": 0, "donor_region_index": 0}
+NULLS: dict[str, Any] = {"region_index": None, "donor_region_index": None}
+PERFECT = {"kind": "class", "object_id": "1", "from_class": "dog", "to_class": "cat"}
+
+
 class Tensor:
     """What a torch tensor has and an array lacks, and the other way round, around an array."""
 
@@ -113,15 +118,99 @@ def test_only_what_tensors_have_is_used() -> None:
     [
         ({"region_index": 9, "donor_region_index": 0}, np.zeros((2, 4)), "region_index: got 9"),
         ({"region_index": 0, "donor_region_index": 2}, np.zeros((2, 4)), "donor_region_index: got 2"),
-        ({"region_index": 0, "donor_region_index": 0}, np.zeros((2, 3)), "same number of dimensions"),
-        ({"region_index": 0, "donor_region_index": 0}, None, "donors: got none"),
+        (SWAP, np.zeros((2, 3)), r"donors: got shape \(2, 3\), expected regions x 4"),
+        (SWAP, np.zeros(4), r"donors: got shape \(4,\), expected regions x 4"),
+        (SWAP, None, "donors: got none, expected an array or tensor of regions x 4"),
+        (SWAP, [[0.0] * 4], "donors: got list, expected an array or tensor"),
+        (SWAP, np.zeros((2, 4), np.float32), "donors: got numbers of type float32, expected float64"),
+        ({"donor_region_index": 1}, np.zeros((2, 4)), r"row: got no region_index \('donor_region_index'\)"),
+        ({}, np.zeros((2, 4)), r"row: got no region_index \(nothing\)"),
+        (SWAP | {"region_index": None}, np.zeros((2, 4)), "got region_index None and donor_region_index 0"),
+        (SWAP | {"region_index": 0.5}, np.zeros((2, 4)), "region_index: got 0.5, expected a whole number"),
+        (SWAP | {"region_index": True}, np.zeros((2, 4)), "region_index: got True, expected a whole number"),
+        (SWAP | {"region_index": -1}, np.zeros((2, 4)), "region_index: got -1 for an image with 6 rows"),
+        ([0, 0], np.zeros((2, 4)), r"row: got list, expected a row of the plan as a dictionary"),
+        (PERFECT, np.zeros((2, 4)), "row: got a swap without region_index .*perfect-sight plan"),
+        (PERFECT | NULLS, np.zeros((2, 4)), "row: got a swap without region_index .*perfect-sight plan"),
+        (NULLS | {"to_attribute": "red"}, np.zeros((2, 4)), "Rename the object in the scene graph"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(row: dict[str, int], donors: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        apply_swap(np.zeros((SIZE, DIMENSIONS)), row, donors)
-    with pytest.raises(ConfigError, match="expected one of each per question"):
-        apply_swaps(np.zeros((2, SIZE, DIMENSIONS)), [row], np.zeros((2, DIMENSIONS)))
+def test_what_does_not_fit_is_refused(row: Any, donors: Any, message: str) -> None:
+    for kind in (ConfigError, ValueError):
+        with pytest.raises(kind, match=message):
+            apply_swap(np.zeros((SIZE, DIMENSIONS)), row, donors)
+
+
+@pytest.mark.parametrize("shape", [(DIMENSIONS,), (2, SIZE, DIMENSIONS)])
+def test_one_image_is_no_batch(shape: tuple[int, ...]) -> None:
+    donors = np.zeros((SIZE, DIMENSIONS))
+    told = rf"features: got shape \({', '.join(map(str, shape))},?\), expected regions x dimensions"
+    with pytest.raises(ValueError, match=told):
+        apply_swap(np.zeros(shape), SWAP, donors)
+    with pytest.raises(ValueError, match=told):
+        apply_swap(np.zeros(shape), None, None)
+    with pytest.raises(ValueError, match=told):
+        apply_all_swaps(np.zeros(shape), [SWAP], donors[:1])
+
+
+@pytest.mark.parametrize(
+    ("features", "rows", "donors", "message"),
+    [
+        ((2, 6, 4), 1, (2, 4), "rows: got 1 for 2 images, expected one for each image of the batch"),
+        ((2, 6, 4), 2, (1, 4), r"donor_rows: got shape \(1, 4\), expected 2 x 4"),
+        ((2, 6, 4), 2, (4,), r"donor_rows: got shape \(4,\), expected 2 x 4"),
+        ((2, 6, 4), 2, (2, 6, 4), r"donor_rows: got shape \(2, 6, 4\), expected 2 x 4"),
+        ((6, 4), 2, (2, 4), r"features: got shape \(6, 4\), expected batch x regions x dimensions"),
+    ],
+)
+def test_batches_that_do_not_fit_are_refused(features: Any, rows: int, donors: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        apply_swaps(np.zeros(features), [SWAP] * rows, np.zeros(donors))
+
+
+def test_a_row_of_a_batch_is_named() -> None:
+    features, donors = np.zeros((2, SIZE, DIMENSIONS)), np.ones((2, DIMENSIONS))
+    with pytest.raises(ValueError, match=r"rows\[1\]: got no region_index"):
+        apply_swaps(features, [SWAP, {}], donors)
+    with pytest.raises(ValueError, match=r"rows\[1\], region_index: got 9 for an image with 6 rows"):
+        apply_swaps(features, [None, SWAP | {"region_index": 9}], donors)
+    with pytest.raises(ValueError, match="rows: got dict, expected a list of rows"):
+        apply_swaps(features, SWAP, donors)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="donor_rows: got numbers of type int64, expected float64"):
+        apply_swaps(features, [None, SWAP], donors.astype(np.int64))
+
+
+def test_several_swaps_take_a_donor_each() -> None:
+    features, rows = np.zeros((SIZE, DIMENSIONS)), [{"region_index": 0}, {"region_index": 2}]
+    with pytest.raises(ValueError, match=r"donor_rows: got shape \(1, 4\), expected 2 x 4"):
+        apply_all_swaps(features, rows, np.ones((1, DIMENSIONS)))
+    with pytest.raises(ValueError, match=r"donor_rows: got shape \(3, 4\), expected 2 x 4"):
+        apply_all_swaps(features, rows, np.ones((3, DIMENSIONS)))
+    with pytest.raises(ValueError, match="got 2 as region_index of several rows, expected each region once"):
+        apply_all_swaps(features, [rows[1], rows[1]], np.ones((2, DIMENSIONS)))
+    with pytest.raises(ValueError, match=r"rows\[0\], region_index: got None"):
+        apply_all_swaps(features, [NULLS], np.ones((1, DIMENSIONS)))
+    with pytest.raises(ValueError, match=r"rows\[0\]: got a swap without region_index .*perfect-sight"):
+        apply_all_swaps(features, [PERFECT], np.ones((1, DIMENSIONS)))
+
+
+def test_rows_that_pandas_holds_with_nan_for_null() -> None:
+    own, donors = np.zeros((SIZE, DIMENSIONS)), np.ones((SIZE, DIMENSIONS))
+    original = {"region_index": float("nan"), "donor_region_index": float("nan"), "to_class": float("nan")}
+    assert np.array_equal(apply_swap(own, original, None), own)
+    swapped = apply_swap(own, {"region_index": 3.0, "donor_region_index": 5.0}, donors)
+    assert swapped.sum(axis=1).tolist() == [0, 0, 0, DIMENSIONS, 0, 0]
+
+
+def test_matrices_of_rows() -> None:
+    kept, replaced = swap_matrices(2, NULLS | {"kind": "original"})
+    assert (kept.ravel().tolist(), replaced.ravel().tolist()) == ([1, 1], [0, 0])
+    with pytest.raises(ValueError, match="region_index: got -1 for an image with 2 rows"):
+        swap_matrices(2, {"region_index": -1})
+    with pytest.raises(ValueError, match="row: got no region_index"):
+        swap_matrices(2, {})
+    with pytest.raises(ValueError, match="perfect-sight plan"):
+        swap_matrices(2, PERFECT)
 
 
 def test_rows_of_the_plan_are_mappings() -> None:
