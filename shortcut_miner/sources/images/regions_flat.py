@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shortcut_miner.columnar import PARQUET_MAGIC
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, box_rows, empty_column
@@ -15,10 +16,9 @@ from shortcut_miner.sources.opening.columns import Column, fractions
 from shortcut_miner.sources.opening.csv_text import csv_rows, parse_csv
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import (
-    PARQUET_MAGIC,
     column_errors,
     open_columns,
-    scan_columns,
+    read_kept,
 )
 from shortcut_miner.sources.opening.reading import RECORD, Problem
 from shortcut_miner.sources.opening.streams import Stream, open_stream
@@ -27,6 +27,10 @@ OPEN_IMAGES_CSV, REGIONS_PARQUET = "Open Images boxes CSV", "regions Parquet"
 OPEN_IMAGES_COLUMNS = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")
 _SIDES = ("x1", "y1", "x2", "y2")
 _BATCH_BYTES = 64 << 20
+_NO_BOXES = pl.DataFrame(
+    schema=dict.fromkeys(("image_id", "label"), pl.String)
+    | dict.fromkeys(("score", "x1", "x2", "y1", "y2"), pl.Float64)
+)
 REGION_COLUMNS = ("image_id", *_SIDES)
 _PARQUET_COLUMNS = {
     "image_id": Column("id"),
@@ -76,7 +80,7 @@ def open_images_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]
             "Give scene graphs with width and height."
         )
     with open_stream(files.path) as stream:
-        table = pl.concat(_csv_batches(stream, files.images))
+        table = pl.concat([_NO_BOXES, *_csv_batches(stream, files.images)])
         facts = [stream.facts()]
     if names is not None:
         labels, fact = _class_names(names)
@@ -177,14 +181,22 @@ def _parquet_rows(content: Path | bytes, files: RegionFiles) -> pl.DataFrame:
             f"{files.path}: got a Parquet table with the columns {examples(flat.columns, limit=20)}, "
             f"expected {', '.join(missing)} too. Rename its columns."
         )
-    scan = scan_columns(flat, _PARQUET_COLUMNS).cast(_PARQUET_TYPES)
-    if files.images is not None:
-        scan = scan.filter(pl.col("image_id").is_in(list(files.images)))
-    with column_errors(flat.path, expected="the columns of our regions"):
-        table = scan.collect()
-        names = flat.names(_PARQUET_COLUMNS)
-        if problems := fractions(table.with_row_index(RECORD), _PARQUET_COLUMNS, names, flat.types):
-            raise _not_whole(files.path, "image_id", [one.got for one in problems])
+    if nested := [name for name in _PARQUET_TYPES if flat.types.get(name, pl.Null()).is_nested()]:
+        raise SourceError(
+            f"{flat.path}: got {flat.types[nested[0]]} in the column {nested[0]}, expected numbers. Give "
+            "each side of a box a column of its own."
+        )
+
+    def keep(piece: pl.DataFrame) -> pl.DataFrame:
+        piece = piece.cast(_PARQUET_TYPES)
+        return piece if files.images is None else piece.filter(pl.col("image_id").is_in(list(files.images)))
+
+    expected = "the columns of our regions"
+    table = read_kept(flat, _PARQUET_COLUMNS, keep, expected)
+    names = flat.names(_PARQUET_COLUMNS)
+    if problems := fractions(table.with_row_index(RECORD), _PARQUET_COLUMNS, names, flat.types):
+        raise _not_whole(files.path, "image_id", [one.got for one in problems])
+    with column_errors(flat.path, expected=expected):
         return table.with_columns(region_index=_whole_numbers(files.path, table["region_index"]))
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import msgspec
 import polars as pl
 
-from shortcut_miner.errors import SourceError
+from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.sources.opening.json_records import ID_EXPECTED, AnyId, Chunk, id_text, is_fraction
 from shortcut_miner.sources.opening.json_text import Raws, fields_of
 from shortcut_miner.sources.opening.reading import RECORD, Problem, find_problems
@@ -236,7 +236,7 @@ def _json_column(path: str, values: list[Any], kind: Kind) -> pl.Series:
         return pl.Series(values, strict=True)
     except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
         raise SourceError(
-            f"{path}: got values of several types in one column ({str(error).splitlines()[0]}), "
+            f"{path}: got values of several types in one column ({reason_of(error)}), "
             "expected text, whole numbers, or lists of text. Correct them."
         ) from error
 
