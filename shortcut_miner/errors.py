@@ -4,14 +4,28 @@ Everything a user can cause is a :class:`ShortcutMinerError`. The command line t
 message and exit code 2; anything else that escapes is a bug here (exit code 101).
 """
 
+import re
 from collections.abc import Iterable, Sequence
 
 MAX_PROBLEMS_SHOWN = 20
 MAX_EXAMPLES_SHOWN = 5
+_MAX_PROBLEM, _MAX_EXAMPLE, _MAX_EXAMPLES = 300, 60, 600  # characters
+MAX_MESSAGE = 1900
+# What a terminal would obey or not show: control characters, marks of writing direction, line separators that
+# are no newline, halves of a surrogate pair.
+_UNSEEN = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 class ShortcutMinerError(Exception):
-    """Base of every error that the user's input, options or machine can cause."""
+    """Base of every error that the user's input, options or machine can cause.
+
+    Whatever a file or an option holds, its message is shorter than 2,000 characters and safe to print.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shortened(visible(message), MAX_MESSAGE))
 
 
 class SourceError(ShortcutMinerError):
@@ -34,6 +48,29 @@ class BackendError(ShortcutMinerError):
     """A compute backend or an optional library that is not available."""
 
 
+def visible(text: str) -> str:
+    r"""Return text with escapes for what a terminal would obey or not show; newlines stay.
+
+    >>> visible("a \x1b[2J\n")
+    'a \\x1b[2J\n'
+    """
+    return _UNSEEN.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def shortened(text: str, most: int = _MAX_EXAMPLE) -> str:
+    """Return text of at most `most` characters and three dots.
+
+    >>> shortened("abcdef", 3), shortened("abc", 3)
+    ('abc...', 'abc')
+    """
+    return text if len(text) <= most else f"{text[:most]}..."
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the first line of a library's own message; the error's name if it has none."""
+    return next(iter(str(error).splitlines()), "") or type(error).__name__
+
+
 def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN) -> str:
     """Return the first `limit` values as text, with a count of the rest.
 
@@ -41,9 +78,16 @@ def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN) -> str:
     "'a', 'b' and 1 more"
     """
     listed = list(values)
-    shown = ", ".join(repr(value) for value in listed[:limit])
-    rest = len(listed) - limit
-    return f"{shown} and {rest:,} more" if rest > 0 else shown
+    shown: list[str] = []
+    room = _MAX_EXAMPLES
+    for value in listed[:limit]:
+        text = shortened(repr(value))
+        room -= len(text)
+        if room < 0:
+            break
+        shown.append(text)
+    rest = len(listed) - len(shown)
+    return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
 
 
 def check_no_problems(problems: Sequence[str], what: str, expected: str) -> None:
@@ -61,7 +105,13 @@ def problem_list(title: str, problems: Sequence[str], limit: int = MAX_PROBLEMS_
       - record 1: no id
       - record 7: no id
     """
-    lines = [title, *(f"  - {problem}" for problem in problems[:limit])]
-    if len(problems) > limit:
-        lines.append(f"  ... and {len(problems) - limit:,} more")
+    lines, room = [title], MAX_MESSAGE - len(title) - 40
+    for problem in problems[:limit]:
+        line = f"  - {shortened(problem, _MAX_PROBLEM)}"
+        room -= len(line) + 1
+        if room < 0 and len(lines) > 1:
+            break
+        lines.append(line)
+    if len(problems) >= len(lines):
+        lines.append(f"  ... and {len(problems) - len(lines) + 1:,} more")
     return "\n".join(lines)

@@ -18,6 +18,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from shortcut_miner.columnar import COLUMNAR_ERRORS, read_metadata
 from shortcut_miner.errors import SourceError
 from shortcut_miner.version import __version__
 
@@ -26,6 +27,7 @@ MANIFEST = "manifest.json"
 RUN_RECORD = "run.json"
 # Polars' Parquet bytes depend on the thread count unless the row groups are fixed.
 ROW_GROUP_SIZE = 131_072
+PROVENANCE_ERRORS = (*COLUMNAR_ERRORS, RecursionError)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,11 +148,29 @@ def parquet_stream(
 
 
 def read_provenance(path: Path) -> dict[str, Any]:
-    """Return the provenance that :func:`write_parquet` stored in a Parquet file; {} if it has none."""
-    stored = pl.read_parquet_metadata(path).get(METADATA_KEY)
-    found = json.loads(stored) if stored else {}
+    """Return the provenance that :func:`write_parquet` stored in a Parquet file; {} if it has none.
+
+    Raises
+    ------
+    One of PROVENANCE_ERRORS
+        The file is no Parquet, or what it stores is no such provenance.
+    """
+    stored = read_metadata(path).get(METADATA_KEY.encode())
+    return checked_provenance(json.loads(stored)) if stored else {}
+
+
+def checked_provenance(found: object) -> dict[str, Any]:
+    """Return what a manifest or a table's metadata says; raise ValueError for another shape than ours."""
+    kinds = {"config": dict, "counts": dict, "dropped": dict, "inputs": list}
     if not isinstance(found, dict):
-        raise ValueError(f"{METADATA_KEY!r} in its metadata that is no JSON object")
+        raise ValueError("a provenance that is no JSON object")
+    if odd := [name for name, kind in kinds.items() if not isinstance(found.get(name, kind()), kind)]:
+        raise ValueError(f"a provenance whose {odd[0]} is no {kinds[odd[0]].__name__}")
+    numbers = [one for name in ("counts", "dropped") for one in found.get(name, {}).values()]
+    if not all(isinstance(one, int) for one in numbers):
+        raise ValueError("a provenance with counts that are no whole numbers")
+    if not all(isinstance(one, dict) and {"role", "name"} <= one.keys() for one in found.get("inputs", ())):
+        raise ValueError("a provenance with inputs that have no role or name")
     return found
 
 
@@ -168,7 +188,7 @@ def read_json_file(path: Path) -> Any:
             f"{path}: got {error.strerror or error}, expected a file written by shortcut-miner. "
             "Give the folder that a build command wrote."
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SourceError(
             f"{path}: got broken JSON ({error}), expected a file written by shortcut-miner. "
             "Run the build again."

@@ -14,7 +14,7 @@ PACKAGE = Path(shortcut_miner.__file__).parent
 
 LAYERS = (
     ("version", "errors", "options", "schemas"),
-    ("storage", "text", "tokenizers", "boxes", "timing", "keyed_draws", "transactions"),
+    ("columnar", "storage", "text", "tokenizers", "boxes", "timing", "keyed_draws", "transactions"),
     ("sources", "encoding"),
     ("mining", "scoring"),
     ("datasets",),

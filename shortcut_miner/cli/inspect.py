@@ -167,23 +167,29 @@ def _readers() -> dict[str, Callable[..., "Reading"]]:
 
 def _provenance(path: Path) -> dict[str, Any]:
     """Return the provenance of a Parquet file that we wrote; {} for any other file."""
-    import polars as pl
-
-    from shortcut_miner.storage import read_provenance
+    from shortcut_miner.storage import PROVENANCE_ERRORS, read_provenance
 
     try:
         return read_provenance(path) if path.is_file() else {}
-    except (OSError, ValueError, pl.exceptions.PolarsError):
+    except PROVENANCE_ERRORS:
         return {}
 
 
 def _written_table(path: Path, provenance: Mapping[str, Any]) -> Finding:
-    import polars as pl
+    from shortcut_miner.columnar import COLUMNAR_ERRORS, look_at_columns, read_batches
+    from shortcut_miner.errors import reason_of
 
-    rows = int(pl.scan_parquet(path).select(pl.len()).collect().item())
-    columns = list(pl.read_parquet_schema(path))
-    facts = {"size": path.stat().st_size, "columns": columns, "provenance": dict(provenance)}
-    return Finding(path=str(path), kind=_written_by(provenance), counts={"rows": rows}, facts=facts)
+    facts: dict[str, Any] = {"size": path.stat().st_size, "provenance": dict(provenance)}
+    finding = Finding(path=str(path), kind=_written_by(provenance), counts={}, facts=facts)
+    try:
+        found = look_at_columns(path)
+        for _ in read_batches(path, list(found.types)):  # a damaged page is told when it is unpacked
+            pass
+    except COLUMNAR_ERRORS as error:
+        problem = f"got a damaged table ({reason_of(error)}), expected a complete one. Run the build again."
+        return dataclasses.replace(finding, problems=(f"{path}: {problem}",))
+    facts["columns"] = list(found.types)
+    return dataclasses.replace(finding, counts={"rows": found.total})
 
 
 def _written_by(provenance: Mapping[str, Any]) -> str:
@@ -192,32 +198,30 @@ def _written_by(provenance: Mapping[str, Any]) -> str:
 
 def _written_folder(path: Path) -> Finding:
     from shortcut_miner.datasets.folders import is_same_build
-    from shortcut_miner.storage import MANIFEST, read_json_file
+    from shortcut_miner.storage import MANIFEST, checked_provenance, read_json_file
 
     if not (path / MANIFEST).is_file():
         raise SourceError(
             f"{path}: got a folder without {MANIFEST}, expected a file, or a folder that a command wrote. "
             "Give one of the files inside it."
         )
-    manifest = read_json_file(path / MANIFEST)
+    try:
+        manifest = checked_provenance(read_json_file(path / MANIFEST))
+    except ValueError as error:
+        raise SourceError(
+            f"{path / MANIFEST}: got {error}, expected what a command wrote. Run the command again."
+        ) from error
     tables = {file.name: _provenance(file) for file in sorted(path.glob("*.parquet"))}
     strange = [name for name, found in tables.items() if not is_same_build(found, manifest)]
-    problems = (
-        (f"{examples(strange)}: not of the run that {MANIFEST} describes. Run the command again.",)
-        if strange
-        else ()
-    )
-    counts = {
-        f"rows in {name}": _written_table(path / name, found).counts["rows"]
-        for name, found in tables.items()
-        if found
-    }
+    problems = [f"{examples(strange)}: not of the run that {MANIFEST} describes. Run the command again."]
+    written = {name: _written_table(path / name, found) for name, found in tables.items() if found}
+    damaged = [problem for one in written.values() for problem in one.problems]
     return Finding(
         path=str(path),
         kind=_written_by(manifest),
-        counts=counts,
+        counts={f"rows in {name}": one.counts["rows"] for name, one in written.items() if one.counts},
         facts={"provenance": manifest},
-        problems=problems,
+        problems=(*(problems if strange else ()), *damaged),
     )
 
 

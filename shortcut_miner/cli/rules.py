@@ -100,15 +100,15 @@ def read_rules(source: Path) -> "pl.DataFrame":
     SourceError, SchemaError
         No such file, or no rules in it.
     """
-    import polars as pl
-
+    from shortcut_miner.columnar import COLUMNAR_ERRORS, read_frame
+    from shortcut_miner.errors import reason_of
     from shortcut_miner.schemas import Rules, validated
 
     path = source / "rules.parquet" if source.is_dir() else source
     try:
-        return validated(pl.read_parquet(path), Rules, str(path))
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = getattr(error, "strerror", None) or str(error).splitlines()[0]
+        return validated(read_frame(path), Rules, str(path))
+    except COLUMNAR_ERRORS as error:
+        reason = getattr(error, "strerror", None) or reason_of(error)
         raise SourceError(
             f"{path}: got {reason}, expected rules that shortcut-miner wrote. "
             "Give a folder with rules.parquet, or such a file."

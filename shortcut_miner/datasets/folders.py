@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shortcut_miner.errors import SourceError
+from shortcut_miner.columnar import read_frame
+from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.journal import finish_interrupted
 from shortcut_miner.publishing import check_target, staged_folder
 from shortcut_miner.schemas import validated
 from shortcut_miner.storage import (
     MANIFEST,
+    PROVENANCE_ERRORS,
     RUN_RECORD,
     Provenance,
+    checked_provenance,
     read_json_file,
     read_provenance,
     write_json,
@@ -250,7 +253,7 @@ class BuiltFolder:
         """
         path = self.check(name)
         with _told(path, self.command):
-            table = pl.read_parquet(path)
+            table = read_frame(path)
         return table if schema is None else validated(table, schema, str(path))
 
 
@@ -274,6 +277,12 @@ def open_folder(path: Path, command: str, *, figures: Iterable[str] = ()) -> Bui
             f"{path}: got the output of {written_by!r}, expected that of {command}. "
             f"Give the folder of a {command}."
         )
+    try:
+        checked_provenance(manifest)
+    except ValueError as error:
+        raise SourceError(
+            f"{path / MANIFEST}: got {error}, expected what {command} wrote. Run the build again."
+        ) from error
     if not all(isinstance(manifest.get(name), dict) for name in ("config", "counts")):
         raise SourceError(
             f"{path / MANIFEST}: got no config or no counts, expected what {command} wrote. "
@@ -305,7 +314,7 @@ def _told(path: Path, command: str) -> Iterator[None]:
     """Turn what reading one of our own tables can raise into a SourceError that names it."""
     try:
         yield
-    except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+    except PROVENANCE_ERRORS as error:
         raise SourceError(
-            f"{path}: got {error}, expected a table that {command} wrote. Run the build again."
+            f"{path}: got {reason_of(error)}, expected a table that {command} wrote. Run the build again."
         ) from error

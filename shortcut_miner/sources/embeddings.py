@@ -5,7 +5,6 @@ Only the words asked for are kept, so files of several gigabytes need little mem
 
 import os
 import re
-import zipfile
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +13,16 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shortcut_miner.columnar import PARQUET_MAGIC
 from shortcut_miner.errors import BackendError, SourceError, examples
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import FileFacts, facts_of_all, file_facts
 from shortcut_miner.sources.opening.flat_tables import (
-    PARQUET_MAGIC,
     FlatTable,
-    column_errors,
     open_columns,
-    scan_columns,
+    read_kept,
 )
+from shortcut_miner.sources.opening.npz import npz_names, read_npz
 from shortcut_miner.sources.opening.streams import Stream, open_stream, start_of
 
 Vectors = NDArray[np.float64]
@@ -84,7 +83,7 @@ def read_embeddings(source: str | os.PathLike[str], wanted: Collection[str]) -> 
     path = Path(source)
     if path.is_dir() or not _is_path(path):
         return _read_spacy(str(source), wanted)
-    if _is_npz(path):
+    if path.is_file() and npz_names(path):
         return _read_npz(path, wanted)
     if start_of(path).startswith(PARQUET_MAGIC):
         return _read_parquet(path, wanted)
@@ -137,14 +136,6 @@ def name_vectors(embeddings: Embeddings, names: Iterable[str]) -> tuple[Vectors,
             how = None
         found.append(how)
     return vectors, found
-
-
-def _is_npz(path: Path) -> bool:
-    if not path.is_file() or not zipfile.is_zipfile(path):
-        return False
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-    return bool(names) and all(name.endswith(".npy") for name in names)
 
 
 def _is_path(path: Path) -> bool:
@@ -253,38 +244,29 @@ def _embeddings(
 
 
 def _read_npz(path: Path, wanted: Collection[str]) -> Embeddings:
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays.files if name in (*_WORDS, *_VECTORS)}
-            present = arrays.files
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    arrays = read_npz(path, (*_WORDS, *_VECTORS))
+    words = next((arrays[name] for name in _WORDS if name in arrays), None)
+    vectors = next((arrays[name] for name in _VECTORS if name in arrays), None)
+    if words is None or vectors is None:
         raise SourceError(
-            f"{path}: got an npz file that can't be read ({error}), expected plain arrays. Save the words as "
+            f"{path}: got an npz file with {examples(npz_names(path))}, expected words and vectors. "
+            "Name them so."
+        )
+    is_text, are_numbers = words.dtype.kind in "US", vectors.dtype.kind in "fiu"
+    if not (is_text and are_numbers and words.ndim == 1 and vectors.ndim == 2 and len(words) == len(vectors)):
+        raise SourceError(
+            f"{path}: got words of shape {words.shape} ({words.dtype}) and vectors of shape {vectors.shape} "
+            f"({vectors.dtype}), expected texts and one row of numbers for each. Save both again."
+        )
+    try:
+        listed = [word.decode() if isinstance(word, bytes) else str(word) for word in words.tolist()]
+    except UnicodeDecodeError as error:
+        raise SourceError(
+            f"{path}: got words that are no UTF-8 ({error}), expected text. Save them as "
             "np.array(words, dtype=str)."
         ) from error
-    words, vectors = _named(path, found, present)
-    if vectors.ndim != 2 or len(words) != len(vectors) or vectors.dtype.kind not in "fiu":
-        raise SourceError(
-            f"{path}: got {len(words):,} words and vectors of shape {vectors.shape}, expected one row "
-            "of numbers "
-            "a word. Save both again."
-        )
-    rows = zip(map(_text, words.tolist()), vectors.astype(np.float64), strict=True)
+    rows = zip(listed, vectors.astype(np.float64), strict=True)
     return _embeddings(rows, vectors.shape[1], NPZ, wanted, str(path), lambda: file_facts(path))
-
-
-def _named(
-    path: Path, found: dict[str, NDArray[np.generic]], present: list[str]
-) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
-    words = next((found[name] for name in _WORDS if name in found), None)
-    vectors = next((found[name] for name in _VECTORS if name in found), None)
-    if words is None or vectors is None:
-        raise SourceError(f"{path}: got {examples(present)}, expected words and vectors. Name them so.")
-    return words, vectors
-
-
-def _text(word: str | bytes) -> str:
-    return word.decode() if isinstance(word, bytes) else str(word)
 
 
 def _read_parquet(path: Path, wanted: Collection[str]) -> Embeddings:
@@ -302,9 +284,11 @@ def _parquet_vectors(flat: FlatTable, facts: Callable[[], FileFacts], wanted: Co
             "expected word (text) and vector (lists of numbers). Rename or convert its columns."
         )
     needs = {"word": Column("text", names=(word,)), "vector": Column("any", names=(vector,))}
-    asked = scan_columns(flat, needs).filter(pl.col("word").is_in(list(wanted)))
-    with column_errors(flat.path, expected="word (text) and vector (lists of numbers)"):
-        table = asked.cast({"vector": pl.List(pl.Float64)}).collect()
+    is_wanted, numbers = pl.col("word").is_in(list(wanted)), pl.List(pl.Float64)
+    table = read_kept(
+        flat, needs, lambda piece: piece.filter(is_wanted).cast({"vector": numbers}),
+        "word (text) and vector (lists of numbers)",
+    )  # fmt: skip
     lengths = table["vector"].list.len().unique().to_list()
     if len(lengths) > 1 or table["vector"].null_count() or table["vector"].explode().null_count():
         raise SourceError(
@@ -312,7 +296,7 @@ def _parquet_vectors(flat: FlatTable, facts: Callable[[], FileFacts], wanted: Co
             "expected one length "
             "and no nulls. Correct the table."
         )
-    rows = ((one, np.array(numbers)) for one, numbers in table.iter_rows())
+    rows = ((one, np.array(vector)) for one, vector in table.iter_rows())
     return _embeddings(rows, lengths[0] if lengths else 0, VECTORS_PARQUET, wanted, flat.path, facts)
 
 

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import SourceError
+from shortcut_miner.sources.opening import flat_tables
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import (
@@ -19,7 +20,7 @@ from shortcut_miner.sources.opening.flat_tables import (
     open_table,
     read_blocks,
     read_columns,
-    scan_columns,
+    read_kept,
 )
 from shortcut_miner.sources.opening.json_records import repeated_keys
 
@@ -205,11 +206,20 @@ def test_blocks_are_the_whole_in_pieces(tmp_path: Path, monkeypatch: pytest.Monk
     assert [len(block) for block in blocks] == ([2, 1] if form in ("Parquet", "JSON", "JSONL") else [3])
 
 
-def test_columns_are_read_lazily(tmp_path: Path) -> None:
+def test_only_the_columns_and_rows_asked_for_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     flat = table_of(as_file(tmp_path, "Parquet"))
-    scan = scan_columns(flat, {"name": Column("text"), "place": Column("whole")})
-    assert "PROJECT 2/5 COLUMNS" in scan.explain()
-    assert scan.filter(pl.col("place") > 2).collect().rows() == [("yes", 3), ("NA", 7)]
+    read, asked = flat_tables.read_batches, []
+
+    def noted(content: Any, columns: list[str]) -> Any:
+        asked.extend(columns)
+        return read(content, columns, rows=1)
+
+    monkeypatch.setattr(flat_tables, "read_batches", noted)
+    needs = {"name": Column("text"), "place": Column("whole")}
+    kept = read_kept(flat, needs, lambda piece: piece.filter(pl.col("place") > 2), "a name and a place")
+    assert (kept.rows(), asked) == ([("yes", 3), ("NA", 7)], ["name", "place"])
 
 
 @pytest.mark.parametrize("name", ["more", 'a"b', "a\\b", "a\tb", "a?b"])

@@ -8,14 +8,15 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from shortcut_miner.columnar import PARQUET_MAGIC
 from shortcut_miner.diagnostics.swapmix.kernels_numba.draws import Similar
 from shortcut_miner.diagnostics.swapmix.world import positions
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.embeddings import Embeddings, name_vectors
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.flat_tables import PARQUET_MAGIC, check_has_rows, open_table, read_columns
-from shortcut_miner.sources.opening.json_text import parse_json
+from shortcut_miner.sources.opening.flat_tables import check_has_rows, open_table, read_columns
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, parse_json
 from shortcut_miner.sources.opening.reading import Reading, find_problems, settle
 
 SIMILAR_PARQUET, OBJ_MATCHING = "similar classes Parquet", "obj_matching JSON"
@@ -153,7 +154,7 @@ def _obj_matching(source: Source) -> pl.DataFrame:
     for name, raw in records:
         try:
             given = msgspec.json.decode(raw, type=dict[str, float])
-        except msgspec.ValidationError:
+        except DECODE_ERRORS:
             given = {"": np.inf}
         rows += [(name, neighbour, cosine) for neighbour, cosine in given.items()]
     bad = [name for name, neighbour, cosine in rows if not -1 <= cosine <= 1]

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 import numpy as np
@@ -23,16 +24,21 @@ from shortcut_miner.sources.opening.files import FileFacts, Source, open_source
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS
 
 ORIGINAL = "original"
+_Answer = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]  # numbers of answers, kept as int32
+
+
+class _LayoutError(ValueError):
+    """What decoded well, but is not as the scripts write it."""
 
 
 class _Answered(msgspec.Struct, gc=False):
-    ans: int
+    ans: _Answer
     changes: list[str]
-    pred: list[list[int]]
+    pred: list[list[_Answer]]
 
 
 class _Batches(msgspec.Struct, gc=False):
-    pred: list[list[int]]
+    pred: list[list[_Answer]]
 
 
 class _Swapped(msgspec.Struct, gc=False):
@@ -151,7 +157,7 @@ def _read(source: Source) -> dict[str, _Answers]:
         images = msgspec.json.decode(source.content, type=dict[str, dict[str, msgspec.Raw]])
         is_scene = any("answers" in records for records in images.values())
         found = dict(_scene_answers(images) if is_scene else _detector_answers(images))
-    except DECODE_ERRORS as error:
+    except (*DECODE_ERRORS, _LayoutError) as error:
         raise SourceError(
             f"{source.path}: got {error}, expected the result JSON of the released evaluation scripts. "
             "Check that this is the right file."
@@ -187,12 +193,16 @@ def _scene_answers(images: Mapping[str, Mapping[str, msgspec.Raw]]) -> Iterator[
     for image, records in images.items():
         if "answers" not in records:
             continue
-        right = msgspec.json.decode(records["answers"], type=dict[str, int])
+        right = msgspec.json.decode(records["answers"], type=dict[str, _Answer])
         found: dict[str, _Answers] = {}
         for name, raw in records.items():
             if name == "answers":
                 continue
             one = msgspec.json.decode(raw, type=_Swapped)
+            if unknown := [question for question in one.relevant_questions if question not in right]:
+                raise _LayoutError(f"no answer to the questions {examples(unknown)} of image {image!r}")
+            if odd := [change for change in one.prediction if not change.isdecimal()]:
+                raise _LayoutError(f"the changes {examples(odd)} of image {image!r}, which are no numbers")
             for change, batches in sorted(one.prediction.items(), key=lambda item: int(item[0])):
                 given = chain.from_iterable(batches.pred)
                 for question, answer in zip(one.relevant_questions, given, strict=False):

@@ -11,6 +11,7 @@ from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
 from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder
 from shortcut_miner.diagnostics.swapmix.plan import KINDS
 from shortcut_miner.errors import SourceError
+from shortcut_miner.sources.opening.flat_tables import column_errors
 
 _ROWS_AT_ONCE = 1 << 20
 _COLUMNS = ("kind", "swap_index", "is_padding", "from_class")
@@ -37,21 +38,25 @@ def read_shape(folder: SwapMixFolder) -> PlanShape:
     is_padding, from_class = np.zeros(total, np.bool_), np.full(total, -1, np.int32)
     classes: dict[str, int] = {}
     kinds = {name: number for number, name in enumerate(KINDS)}
-    missing = [name for name in _COLUMNS if name not in pl.read_parquet_schema(folder.swaps)]
+    with column_errors(str(folder.swaps)):
+        file = pq.ParquetFile(folder.swaps, read_dictionary=["kind", "from_class"])
+    missing = [name for name in _COLUMNS if name not in file.schema_arrow.names]
     if missing:
         raise SourceError(
             f"{folder.swaps}: got a plan without {', '.join(missing)}, expected what swapmix build wrote. "
             "Build again."
         )
-    file = pq.ParquetFile(folder.swaps, read_dictionary=["kind", "from_class"])
-    at = 0
-    for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(_COLUMNS)):
-        rows = slice(at, at + len(batch))
-        kind[rows] = _numbers(batch.column("kind"), kinds)
-        from_class[rows] = _numbers(batch.column("from_class"), classes)
-        index[rows] = batch.column("swap_index").fill_null(0).to_numpy(zero_copy_only=False)
-        is_padding[rows] = batch.column("is_padding").to_numpy(zero_copy_only=False)
-        at += len(batch)
+    at = file.metadata.num_rows
+    if at == total:
+        at = 0
+        with column_errors(str(folder.swaps)):
+            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(_COLUMNS)):
+                rows = slice(at, at + len(batch))
+                kind[rows] = _numbers(batch.column("kind"), kinds)
+                from_class[rows] = _numbers(batch.column("from_class"), classes)
+                index[rows] = batch.column("swap_index").fill_null(0).to_numpy(zero_copy_only=False)
+                is_padding[rows] = batch.column("is_padding").to_numpy(zero_copy_only=False)
+                at += len(batch)
     if at != total:
         raise SourceError(
             f"{folder.swaps}: got {at:,} rows, expected {total:,} as questions.parquet says. Build again."

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shortcut_miner.columnar import PARQUET_MAGIC
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, box_rows, empty_column
@@ -16,10 +17,9 @@ from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.csv_text import csv_rows, parse_csv
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import (
-    PARQUET_MAGIC,
     column_errors,
     open_columns,
-    scan_columns,
+    read_kept,
     settle_columns,
 )
 from shortcut_miner.sources.opening.ids import is_float, whole_text
@@ -30,6 +30,10 @@ OPEN_IMAGES_CSV, REGIONS_PARQUET = "Open Images boxes CSV", "regions Parquet"
 OPEN_IMAGES_COLUMNS = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")
 _SIDES = ("x1", "y1", "x2", "y2")
 _BATCH_BYTES = 64 << 20
+_NO_BOXES = pl.DataFrame(
+    schema=dict.fromkeys(("image_id", "label"), pl.String)
+    | dict.fromkeys(("score", "x1", "x2", "y1", "y2"), pl.Float64)
+)
 REGION_COLUMNS = ("image_id", *_SIDES)
 _PARQUET_COLUMNS = {
     "image_id": Column("id"),
@@ -79,7 +83,7 @@ def open_images_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]
             "Give scene graphs with width and height."
         )
     with open_stream(files.path) as stream:
-        table = pl.concat(_csv_batches(stream, files.images))
+        table = pl.concat([_NO_BOXES, *_csv_batches(stream, files.images)])
         facts = [stream.facts()]
     if names is not None:
         labels, fact = _class_names(names)
@@ -181,17 +185,26 @@ def _parquet_rows(content: Path | bytes, files: RegionFiles) -> tuple[pl.DataFra
             f"{files.path}: got a Parquet table with the columns {examples(flat.columns, limit=20)}, "
             f"expected {', '.join(missing)} too. Rename its columns."
         )
-    scan = scan_columns(flat, _PARQUET_COLUMNS).cast(_PARQUET_TYPES)
-    if files.images is not None:
+    if nested := [name for name in _PARQUET_TYPES if flat.types.get(name, pl.Null()).is_nested()]:
+        raise SourceError(
+            f"{flat.path}: got {flat.types[nested[0]]} in the column {nested[0]}, expected numbers. Give "
+            "each side of a box a column of its own."
+        )
+
+    def keep(piece: pl.DataFrame) -> pl.DataFrame:
+        piece = piece.cast(_PARQUET_TYPES)
+        if files.images is None:
+            return piece
         ids = whole_text(pl.col("image_id"))
-        scan = scan.filter(ids.is_in(list(files.images)) | is_float(ids))
-    with column_errors(flat.path, expected="the columns of our regions"):
-        table = scan.collect().with_row_index(RECORD)
+        return piece.filter(ids.is_in(list(files.images)) | is_float(ids))
+
+    expected = "the columns of our regions"
+    table = read_kept(flat, _PARQUET_COLUMNS, keep, expected).with_row_index(RECORD)
     names = flat.names(_PARQUET_COLUMNS)
     table, problems = settle_columns(flat, table, _PARQUET_COLUMNS, names, flat.types)
     if problems:
         raise _not_whole(files.path, "image_id", [one.got for one in problems])
-    with column_errors(flat.path, expected="the columns of our regions"):
+    with column_errors(flat.path, expected=expected):
         index = _whole_numbers(files.path, table["region_index"])
     return table.drop(RECORD).with_columns(region_index=index), flat.notes
 

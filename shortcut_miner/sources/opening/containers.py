@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import lzma
 import struct
 import zipfile
 import zlib
@@ -17,7 +18,8 @@ BUFFER_BYTES = 1 << 20
 CUT = "Download or copy it again: it was probably cut"
 _PACKED_BYTES = 1 << 16  # unpacked at a time when streaming
 _ZIP, _EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
-_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError)
+_ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, ValueError)
+_ZIP_REFUSED = (RuntimeError, NotImplementedError)  # encrypted, or a rare compression
 _WORKBOOK_PART = "xl/workbook.xml"
 _UNPACK = "Unpack it first, then give the file inside"
 _PICKLE_NOTE = (
@@ -114,7 +116,7 @@ def unpack(
             removed.append(packing.name)
         elif start in (_ZIP, _EMPTY_ZIP) and member is None:
             packed = content if content.seekable() else io.BytesIO(content.read())
-            with _zip_errors(shown):
+            with zip_errors(shown):
                 archive = zipfile.ZipFile(packed)
             if keep_workbooks and wanted is None and _WORKBOOK_PART in archive.namelist():
                 packed.seek(0)
@@ -134,13 +136,16 @@ def unpack(
 
 def is_workbook(content: bytes) -> bool:
     """Return whether these are the bytes of an .xlsx file."""
-    if not content.startswith(_ZIP):
-        return False
+    return content.startswith(_ZIP) and _WORKBOOK_PART in zip_names(io.BytesIO(content))
+
+
+def zip_names(stored: BinaryIO) -> list[str]:
+    """Return the names of a zip archive's members; none of what is no archive, or a damaged one."""
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return _WORKBOOK_PART in archive.namelist()
-    except (*_ZIP_ERRORS, NotImplementedError):
-        return False
+        with zipfile.ZipFile(stored) as archive:
+            return archive.namelist()
+    except (*_ZIP_ERRORS, *_ZIP_REFUSED):
+        return []
 
 
 def refuse_unreadable(shown: str, start: bytes) -> None:
@@ -179,23 +184,26 @@ def _decoded(shown: str, packed: BinaryIO, packing: _Packing, size: int) -> Iter
 
 
 def _member_pieces(shown: str, archive: zipfile.ZipFile, member: str, size: int) -> Iterator[bytes]:
-    with _zip_errors(shown), archive.open(member) as opened:
+    with zip_errors(shown), archive.open(member) as opened:
         while piece := opened.read(size):
             yield piece
 
 
 @contextlib.contextmanager
-def _zip_errors(shown: str) -> Iterator[None]:
+def zip_errors(shown: str) -> Iterator[None]:
+    """Turn what opening a zip archive and reading its members can raise into SourceErrors."""
     try:
         yield
-    except _ZIP_ERRORS as error:
+    except _ZIP_REFUSED as error:
+        raise SourceError(
+            f"{shown}: got a zip member that can't be opened ({error}), expected a plain one. {_UNPACK}."
+        ) from error
+    except (*_ZIP_ERRORS, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the disk's, not bzip2's
+            raise
         raise SourceError(
             f"{shown}: got a zip file that is damaged or ends too early ({error}), "
             f"expected a complete archive. {CUT}."
-        ) from error
-    except (RuntimeError, NotImplementedError) as error:  # encrypted, or a rare compression
-        raise SourceError(
-            f"{shown}: got a zip member that can't be opened ({error}), expected a plain one. {_UNPACK}."
         ) from error
 
 

@@ -18,7 +18,6 @@ Examples
 """
 
 import contextlib
-import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +27,14 @@ from typing import Any
 
 import polars as pl
 
-from shortcut_miner.errors import SourceError, examples, problem_list
+from shortcut_miner.columnar import (
+    COLUMNAR_ERRORS,
+    columnar_form,
+    look_at_columns,
+    read_batches,
+    read_frame,
+)
+from shortcut_miner.errors import SourceError, examples, problem_list, reason_of
 from shortcut_miner.sources.opening.columns import (
     WORDS,
     Converted,
@@ -55,7 +61,6 @@ from shortcut_miner.sources.opening.json_text import (
 from shortcut_miner.sources.opening.reading import RECORD, Problem, check_not_empty, damaged
 from shortcut_miner.sources.opening.workbooks import read_sheet
 
-PARQUET_MAGIC, ARROW_MAGIC = b"PAR1", b"ARROW1"
 _TYPED = ("Parquet", "Arrow")
 RENAME = "Rename or convert its columns"
 
@@ -135,7 +140,7 @@ def open_table(source: Source) -> FlatTable:
         An .xlsx file without fastexcel.
     """
     start = first_bytes(source.content)
-    if source.content.startswith((PARQUET_MAGIC, ARROW_MAGIC)):
+    if columnar_form(source.content):
         return open_columns(source.content, source.path)
     if start == b"{":
         flat = lines_table(source.path, split_lines(source))
@@ -172,15 +177,12 @@ def records_table(path: str, parsed: ParsedJson) -> FlatTable:
 
 def open_columns(content: Path | bytes, path: str) -> FlatTable:
     """Return a Parquet or Arrow file, or its bytes, as a flat table."""
-    is_arrow = isinstance(content, bytes) and content.startswith(ARROW_MAGIC)
-    form = "Arrow" if is_arrow else "Parquet"
+    form = (columnar_form(content) if isinstance(content, bytes) else None) or "Parquet"
     with column_errors(path, form):
-        scan = _scan(content, form)
-        types = dict(scan.collect_schema())
-        total = int(scan.select(pl.len()).collect().item())
+        found = look_at_columns(content)
     return FlatTable(
-        path=path, form=form, columns=list(types), total=total, content=content, types=types,
-        label="row {}".format,
+        path=path, form=form, columns=list(found.types), total=found.total, content=content,
+        types=found.types, label="row {}".format,
     )  # fmt: skip
 
 
@@ -205,9 +207,9 @@ def read_columns(flat: FlatTable, needs: Needs, *, advice: str = RENAME, by_reco
     is_json = flat.form.startswith("JSON")
     names = flat.names(needs) if is_json and by_record else _checked_names(flat, needs, advice)
     if flat.form in _TYPED:
-        scan = _scan(flat.content, flat.form).select(expressions(needs, names, flat.types))
         with column_errors(flat.path, flat.form):
-            table = scan.collect().with_row_index(RECORD)
+            found = read_frame(flat.content, _given(names))
+            table = found.select(expressions(needs, names, flat.types)).with_row_index(RECORD)
             return settle_columns(flat, table, needs, names, flat.types)
     if isinstance(flat.content, TextTable):
         text = flat.content
@@ -227,7 +229,7 @@ def settle_columns(
     names: Mapping[str, str | None],
     types: Mapping[str, pl.DataType],
 ) -> Rows:
-    """Return what :func:`scan_columns` gives, with the working column `record`, as the kinds have it.
+    """Return what :func:`read_kept` gives, with the working column `record`, as the kinds have it.
 
     Raises
     ------
@@ -266,18 +268,24 @@ def read_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
         yield read_columns(flat, needs)
 
 
-def scan_columns(flat: FlatTable, needs: Needs) -> pl.LazyFrame:
-    """Return the named columns of a Parquet or Arrow table without `record`, not read yet and not settled.
+def read_kept(
+    flat: FlatTable, needs: Needs, keep: Callable[[pl.DataFrame], pl.DataFrame], expected: str
+) -> pl.DataFrame:
+    """Return what `keep` leaves of the named columns of a Parquet table, read piece by piece, not settled.
 
     See :func:`settle_columns` for what is left to do.
 
     Raises
     ------
     SourceError
-        A column is missing or of another type.
+        A column is missing or of another type; the file is damaged, or has other values than `expected`.
     """
     names = _checked_names(flat, needs)
-    return _scan(flat.content, flat.form).select(expressions(needs, names, flat.types))
+    asked = expressions(needs, names, flat.types)
+    with column_errors(flat.path, flat.form, expected):
+        return pl.concat(
+            [keep(piece.select(asked)) for piece in read_batches(flat.content, _given(names))], rechunk=True
+        )
 
 
 @contextlib.contextmanager
@@ -292,35 +300,28 @@ def column_errors(path: str, form: str = "Parquet", expected: str = "other value
     try:
         yield
     except pl.exceptions.InvalidOperationError as error:
-        reason = str(error).splitlines()[0]
         raise SourceError(
-            f"{path}: got a {form} file that can't be read ({reason}), expected {expected}. "
+            f"{path}: got a {form} file that can't be read ({reason_of(error)}), expected {expected}. "
             "Convert its columns, or copy it again if it was cut."
         ) from error
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except COLUMNAR_ERRORS as error:
         raise damaged(path, form, error) from error
 
 
-def _scan(content: Path | bytes, form: str) -> pl.LazyFrame:
-    given = io.BytesIO(content) if isinstance(content, bytes) else content
-    return pl.scan_ipc(given) if form == "Arrow" else pl.scan_parquet(given)
-
-
 def _parquet_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
-    import pyarrow
-    import pyarrow.parquet
-
     names = _checked_names(flat, needs)
-    given = [name for name in names.values() if name is not None]
-    content = io.BytesIO(flat.content) if isinstance(flat.content, bytes) else flat.content
+    asked = expressions(needs, names, flat.types)
     first = 0
-    try:
-        for batch in pyarrow.parquet.ParquetFile(content).iter_batches(rows, columns=given):
-            block = pl.DataFrame(pl.from_arrow(batch)).select(expressions(needs, names, flat.types))
-            yield settle_columns(flat, block.with_row_index(RECORD, offset=first), needs, names, flat.types)
+    with column_errors(flat.path, flat.form):
+        for piece in read_batches(flat.content, _given(names), rows):
+            block = piece.select(asked).with_row_index(RECORD, offset=first)
+            yield settle_columns(flat, block, needs, names, flat.types)
             first += len(block)
-    except (pyarrow.ArrowException, OSError) as error:
-        raise damaged(flat.path, flat.form, error) from error
+
+
+def _given(names: Mapping[str, str | None]) -> list[str]:
+    """Return the columns of the file, each once."""
+    return list(dict.fromkeys(name for name in names.values() if name is not None))
 
 
 def _checked_names(flat: FlatTable, needs: Needs, advice: str = RENAME) -> dict[str, str | None]:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from shortcut_miner.errors import SourceError
+from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.sources.opening.columns import (
     TARGETS,
     WORDS,
@@ -143,7 +143,7 @@ def _json_column(values: list[Any], kind: Kind, path: str) -> tuple[pl.Series, i
         return pl.Series(values, strict=True), 0
     except (TypeError, OverflowError, pl.exceptions.PolarsError) as error:
         raise SourceError(
-            f"{path}: got values of several types in one column ({str(error).splitlines()[0]}), "
+            f"{path}: got values of several types in one column ({reason_of(error)}), "
             "expected text, whole numbers, or lists of text. Correct them."
         ) from error
 

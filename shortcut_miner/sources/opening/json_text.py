@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from shortcut_miner.errors import SourceError
+from shortcut_miner.errors import SourceError, visible
 from shortcut_miner.sources.opening.files import Source
 
 MAX_SHOWN = 60
@@ -111,7 +111,7 @@ def excerpt(raw: bytes | msgspec.Raw) -> str:
     ('[1, 2]', 63)
     """
     text = bytes(raw)
-    shown = b" ".join(text[:MAX_SHOWN].split()).decode("utf-8", "backslashreplace")
+    shown = visible(b" ".join(text[:MAX_SHOWN].split()).decode("utf-8", "backslashreplace"))
     return shown + ("..." if len(text) > MAX_SHOWN else "")
 
 

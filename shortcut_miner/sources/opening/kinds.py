@@ -16,12 +16,11 @@ from typing import Any, Literal
 
 import msgspec
 
+from shortcut_miner.columnar import columnar_form
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.opening.containers import is_workbook
 from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.flat_tables import (
-    ARROW_MAGIC,
-    PARQUET_MAGIC,
     FlatTable,
     lines_table,
     open_table,
@@ -79,8 +78,8 @@ class Content:
     def forms(self) -> tuple[Form, ...]:
         """What the first bytes allow, in the order to try."""
         content = self.source.content
-        if content.startswith((PARQUET_MAGIC, ARROW_MAGIC)):
-            return ("Parquet",) if content.startswith(PARQUET_MAGIC) else ("Arrow",)
+        if form := columnar_form(content):
+            return (form,)
         if is_workbook(content):
             return ("xlsx",)
         start = first_bytes(content)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from shortcut_miner.errors import ConfigError, SourceError, problem_list
+from shortcut_miner.errors import ConfigError, SourceError, problem_list, reason_of
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.containers import CUT
 from shortcut_miner.sources.opening.files import FileFacts, Source
@@ -138,7 +138,7 @@ def check_not_empty(path: str, records: Sized, what: str) -> None:
 
 def damaged(path: str, form: str, error: Exception) -> SourceError:
     """Return the error for a file that its own library can't read; `form` is what it should be."""
-    reason = str(error).splitlines()[0].removeprefix("calamine error: ")
+    reason = reason_of(error).removeprefix("calamine error: ")
     return SourceError(f"{path}: got a damaged {form} file ({reason}), expected a complete one. {CUT}.")
 
 

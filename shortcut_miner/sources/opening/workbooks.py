@@ -1,13 +1,21 @@
 """The first sheet of an .xlsx file as text. Needs the extra ``evaluators`` (fastexcel)."""
 
 import io
+import re
+import zipfile
 
 import polars as pl
 
-from shortcut_miner.errors import BackendError
+from shortcut_miner.errors import BackendError, SourceError, shortened
+from shortcut_miner.sources.opening.containers import zip_errors
 from shortcut_miner.sources.opening.csv_text import TextTable
 from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.reading import RECORD, damaged
+
+_SHEET, _LAST_ROW, _LAST_COLUMN = "xl/worksheets/", 1 << 20, 1 << 14  # what the format allows
+_MAX_CELLS = 100_000_000  # of the rectangle around all cells, which is read as a whole
+_CELL = re.compile(rb"""<(?:\w+:)?c\s[^>]{0,200}?\br\s*=\s*["']([A-Za-z]+)(\d+)["']""")
+_PIECE, _TAG = 1 << 20, 1 << 10  # bytes read at a time; no tag of a cell is longer
 
 
 def read_sheet(source: Source) -> TextTable:
@@ -30,6 +38,7 @@ def read_sheet(source: Source) -> TextTable:
             f"{source.path}: got an .xlsx file but no fastexcel, expected it to be installed. "
             "Run pip install 'shortcut-miner[evaluators]', or save the table as TSV."
         ) from error
+    _check_cells(source)
     try:
         sheet = pl.read_excel(
             io.BytesIO(source.content),
@@ -38,7 +47,7 @@ def read_sheet(source: Source) -> TextTable:
             drop_empty_rows=False,
             raise_if_empty=False,
         )
-    except (fastexcel.FastExcelError, pl.exceptions.PolarsError) as error:
+    except (fastexcel.FastExcelError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise damaged(source.path, ".xlsx", error) from error
     except IndexError as error:  # what Polars makes of a workbook without sheets
         raise damaged(source.path, ".xlsx", ValueError("no sheet")) from error
@@ -49,3 +58,41 @@ def read_sheet(source: Source) -> TextTable:
     first = 2  # below the header, counted from 1
     frame = sheet.filter(is_filled).fill_null("")
     return TextTable(sheet.columns, frame, records, range(first, first + len(sheet)))
+
+
+def _check_cells(source: Source) -> None:
+    """Raise SourceError for cells so far out that the library would ask for memory until the process ends."""
+    with zip_errors(source.path), zipfile.ZipFile(io.BytesIO(source.content)) as archive:
+        for name in archive.namelist():
+            if name.startswith(_SHEET) and name.endswith(".xml"):
+                _check_sheet(source.path, archive, name)
+
+
+def _check_sheet(shown: str, archive: zipfile.ZipFile, name: str) -> None:
+    last_row = last_column = 0
+    with archive.open(name) as sheet:
+        before = b""
+        while piece := sheet.read(_PIECE):
+            for letters, digits in _CELL.findall(before + piece):
+                row = int(digits) if len(digits) < 8 else _LAST_ROW + 1
+                column = _column(letters) if len(letters) < 4 else _LAST_COLUMN + 1
+                if row > _LAST_ROW or column > _LAST_COLUMN:
+                    cell = shortened((letters + digits).decode())
+                    raise SourceError(
+                        f"{shown}, {name}: got a cell {cell!r}, expected none beyond 'XFD1048576'. "
+                        "Save the file again, or save the table as TSV."
+                    )
+                last_row, last_column = max(last_row, row), max(last_column, column)
+            before = piece[-_TAG:]
+    if last_row * last_column > _MAX_CELLS:
+        raise SourceError(
+            f"{shown}, {name}: got cells as far as row {last_row:,} and column {last_column:,}, expected at "
+            f"most {_MAX_CELLS:,} cells. Delete the far ones, or save the table as TSV."
+        )
+
+
+def _column(letters: bytes) -> int:
+    number = 0
+    for letter in letters.upper():
+        number = number * 26 + letter - ord("A") + 1
+    return number

@@ -8,14 +8,13 @@ from typing import Literal
 import msgspec
 import polars as pl
 
+from shortcut_miner.columnar import columnar_form
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.containers import is_workbook
 from shortcut_miner.sources.opening.csv_text import header_names
 from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.flat_tables import (
-    ARROW_MAGIC,
-    PARQUET_MAGIC,
     FlatTable,
     check_has_rows,
     open_table,
@@ -75,7 +74,7 @@ def values_reader(
     The file is opened once; without that name anywhere it is not split into records at all.
     """
     source = open_source(path, keep_workbooks=True)
-    is_text = not (source.content.startswith((PARQUET_MAGIC, ARROW_MAGIC)) or is_workbook(source.content))
+    is_text = not (columnar_form(source.content) or is_workbook(source.content))
     if is_text and given.encode() not in source.content:
         return None
     flat = open_table(source)
@@ -141,7 +140,7 @@ def read_id_list(path: str | os.PathLike[str]) -> tuple[pl.Series, Reading]:
 def _ids(source: Source) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Return the listed ids, and notes on them."""
     start = first_bytes(source.content)
-    if source.content.startswith((PARQUET_MAGIC, ARROW_MAGIC)) or is_workbook(source.content):
+    if columnar_form(source.content) or is_workbook(source.content):
         return _id_column(source)
     if start not in (b"[", b"{"):
         lines = source.content.decode("utf-8", "replace").splitlines()

@@ -1,0 +1,134 @@
+"""Parquet and Arrow tables as Polars frames, read by PyArrow.
+
+Of a damaged file Polars may panic, or ask for memory until the process ends; PyArrow raises an exception.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+PARQUET_MAGIC, ARROW_MAGIC = b"PAR1", b"ARROW1"
+_STREAM_MAGIC = b"\xff\xff\xff\xff"  # an Arrow stream, as Hugging Face datasets are stored
+_ROWS_AT_ONCE = 1 << 17
+# What reading such a file can raise. OverflowError is PyArrow's for lengths that no file has.
+COLUMNAR_ERRORS = (
+    pa.ArrowException, OSError, ValueError, OverflowError, pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+)  # fmt: skip
+
+Content = Path | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns of a Parquet or Arrow table with their types, and its rows."""
+
+    types: dict[str, pl.DataType]
+    total: int
+
+
+def columnar_form(start: bytes) -> Literal["Parquet", "Arrow"] | None:
+    """Return "Parquet" or "Arrow" for a file's first bytes; None for those of another file."""
+    if start.startswith(PARQUET_MAGIC):
+        return "Parquet"
+    return "Arrow" if start.startswith((ARROW_MAGIC, _STREAM_MAGIC)) else None
+
+
+def look_at_columns(content: Content) -> Columns:
+    """Return what columns a file, or its bytes, has.
+
+    Raises
+    ------
+    One of COLUMNAR_ERRORS
+        The file is damaged, or has a column twice.
+    """
+    if _form(content) == "Parquet":
+        with _parquet(content) as file:
+            schema, total = file.schema_arrow, file.metadata.num_rows
+    else:
+        with _arrow(content) as (schema, batches):
+            total = sum(batch.num_rows for batch in batches)
+    if len({*schema.names}) < len(schema.names):
+        raise ValueError("a column name that occurs twice")
+    return Columns({field.name: _type(field) for field in schema}, total)
+
+
+def read_frame(content: Content, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return some columns of a file or its bytes, or all; see :func:`look_at_columns` for errors."""
+    if _form(content) == "Parquet":
+        with _parquet(content) as file:
+            return _frame(file.read(columns=columns), columns)
+    with _arrow(content) as (schema, batches):
+        return _frame(pa.Table.from_batches(list(batches), schema), columns)
+
+
+def read_batches(
+    content: Content, columns: Sequence[str], rows: int = _ROWS_AT_ONCE
+) -> Iterator[pl.DataFrame]:
+    """Give :func:`read_frame` in pieces of at most `rows` (of Arrow: as they are stored), at least one."""
+    if _form(content) != "Parquet":
+        yield read_frame(content, columns)
+        return
+    with _parquet(content) as file:
+        is_empty = True
+        for batch in file.iter_batches(rows, columns=columns):
+            is_empty = False
+            yield _frame(batch, columns)
+        if is_empty:
+            yield _frame(file.schema_arrow.empty_table(), columns)
+
+
+def read_metadata(path: Path) -> dict[bytes, bytes]:
+    """Return the metadata of a Parquet file; see :func:`look_at_columns` for errors."""
+    with _parquet(path) as file:
+        return file.metadata.metadata or {}
+
+
+def _form(content: Content) -> Literal["Parquet", "Arrow"]:
+    if isinstance(content, bytes):
+        start = content[: len(ARROW_MAGIC)]
+    else:
+        with content.open("rb") as file:
+            start = file.read(len(ARROW_MAGIC))
+    if form := columnar_form(start):
+        return form
+    raise ValueError("a file that is neither Parquet nor Arrow")
+
+
+def _parquet(content: Content) -> Any:
+    return pq.ParquetFile(pa.BufferReader(content) if isinstance(content, bytes) else content)
+
+
+@contextmanager
+def _arrow(content: Content) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+    """Give the schema and the batches of an Arrow file or stream."""
+    source = pa.BufferReader(content) if isinstance(content, bytes) else pa.memory_map(str(content))
+    with source:
+        if bytes(source.read(len(ARROW_MAGIC))) != ARROW_MAGIC:
+            source.seek(0)
+            with pa.ipc.open_stream(source) as stream:
+                yield stream.schema, iter(stream)
+            return
+        source.seek(0)
+        with pa.ipc.open_file(source) as file:
+            yield file.schema, (file.get_batch(at) for at in range(file.num_record_batches))
+
+
+def _frame(table: pa.Table | pa.RecordBatch, columns: Sequence[str] | None) -> pl.DataFrame:
+    # Polars trusts the offsets and the UTF-8 of what it takes over.
+    table = table if columns is None else table.select(list(columns))
+    table.validate(full=True)
+    return pl.DataFrame(pl.from_arrow(table))
+
+
+def _type(field: pa.Field) -> pl.DataType:
+    try:
+        return pl.DataFrame(pl.from_arrow(pa.schema([field]).empty_table())).dtypes[0]
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException):
+        return pl.Unknown()
