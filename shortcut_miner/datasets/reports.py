@@ -225,13 +225,22 @@ class ScoreReport:
     scores : pl.DataFrame
         metric, group, subgroup, scorer, model, value, n, low, high; see
         :func:`shortcut_miner.scoring.intervals.summarise`.
-    notes : tuple of str
-        What was decided while reading.
+    notes, warnings : tuple of str
+        What was decided while reading, and what may be wrong.
+    dropped : mapping of str to int
+        Rows and questions left out on request, by file and reason, as in the manifest.
     """
 
     command: str
     scores: pl.DataFrame
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def is_complete(self) -> bool:
+        """False if something was left out on request."""
+        return not self.dropped
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:

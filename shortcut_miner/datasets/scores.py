@@ -34,7 +34,9 @@ def write_report(
     ConfigError, SourceError
         See :func:`shortcut_miner.storage.staged_folder`.
     """
-    provenance = Provenance(command=report.command, config=config, inputs=inputs, counts=counts, dropped={})
+    provenance = Provenance(
+        command=report.command, config=config, inputs=inputs, counts=counts, dropped=report.dropped
+    )
     with staged_folder(out) as folder:
         write_tables(folder, provenance, report.tables)
         write_scores(folder, report.scores)

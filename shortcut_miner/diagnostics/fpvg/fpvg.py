@@ -20,6 +20,9 @@ from shortcut_miner.diagnostics.fpvg.config import (
 )
 from shortcut_miner.options import (
     OnBadRow,
+    OnDuplicate,
+    OnExtra,
+    OnMissing,
     PathText,
     as_path,
     as_path_if_given,
@@ -98,6 +101,11 @@ def score(
     importance: Mapping[str, PathText] | None = None,
     out: PathText | None = None,
     config: ScoreConfig | None = None,
+    columns: str | None = None,
+    on_missing: OnMissing = "error",
+    on_extra: OnExtra = "error",
+    on_duplicate: OnDuplicate = "error",
+    on_bad_row: OnBadRow = "error",
     normalize: bool = False,
     trust_ids: bool = False,
     resamples: int = 1000,
@@ -120,7 +128,7 @@ def score(
         Folder to write; nothing is written without it.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
-    normalize, trust_ids, resamples, seed
+    columns, on_missing, on_extra, on_duplicate, on_bad_row, normalize, trust_ids, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises

@@ -4,7 +4,15 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
-from shortcut_miner.options import OnBadRow, as_paths, check_between, check_whole, fill_in, reject
+from shortcut_miner.options import (
+    AnswerOptions,
+    OnBadRow,
+    as_paths,
+    check_between,
+    check_whole,
+    fill_in,
+    reject,
+)
 
 TYPES = ("colors", "how-many", "what-kind")
 FORMS = ("are", "are-there", "bare", "no-verb")
@@ -147,8 +155,8 @@ def _listed(name: str, value: str, known: tuple[str, ...]) -> str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreConfig:
-    """Options of ``rad score``.
+class ScoreConfig(AnswerOptions):
+    """Options of ``rad score``; see also :class:`shortcut_miner.options.AnswerOptions`.
 
     Attributes
     ----------
@@ -170,7 +178,7 @@ class ScoreConfig:
 
     def __post_init__(self) -> None:
         """Check every value."""
-        fill_in(self)
+        AnswerOptions.__post_init__(self)
         check_between(self, "threshold", 0, 1, above=True)
         check_whole(self, "resamples", 0)
         check_whole(self, "seed", 0)

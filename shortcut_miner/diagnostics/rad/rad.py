@@ -19,6 +19,9 @@ from shortcut_miner.diagnostics.rad.config import (
 )
 from shortcut_miner.options import (
     OnBadRow,
+    OnDuplicate,
+    OnExtra,
+    OnMissing,
     PathText,
     as_path_if_given,
     check_counts,
@@ -96,6 +99,11 @@ def score(
     augmented_annotations: PathText | None = None,
     out: PathText | None = None,
     config: ScoreConfig | None = None,
+    columns: str | None = None,
+    on_missing: OnMissing = "error",
+    on_extra: OnExtra = "error",
+    on_duplicate: OnDuplicate = "error",
+    on_bad_row: OnBadRow = "error",
     correct: Correct = "equal",
     threshold: float = 0.5,
     resamples: int = 1000,
@@ -115,7 +123,7 @@ def score(
         Folder to write; nothing is written without it.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
-    correct, threshold, resamples, seed
+    columns, on_missing, on_extra, on_duplicate, on_bad_row, correct, threshold, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from shortcut_miner.diagnostics.swapmix.config import (
     ContextKey,
+    OnMissingSwap,
     Padding,
     PlanKind,
     Preset,
@@ -19,6 +20,8 @@ from shortcut_miner.diagnostics.swapmix.config import (
 )
 from shortcut_miner.options import (
     OnBadRow,
+    OnDuplicate,
+    OnExtra,
     PathText,
     as_path_if_given,
     check_counts,
@@ -110,6 +113,11 @@ def score(
     attribute_results: PathText | None = None,
     out: PathText | None = None,
     config: ScoreConfig | None = None,
+    columns: str | None = None,
+    on_missing: OnMissingSwap = "error",
+    on_extra: OnExtra = "error",
+    on_duplicate: OnDuplicate = "error",
+    on_bad_row: OnBadRow = "error",
     k: int | None = None,
     exclude_padding: bool = False,
     normalize: bool = False,
@@ -130,7 +138,7 @@ def score(
         Folder to write; nothing is written without it.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
-    k, exclude_padding, normalize, resamples, seed
+    columns, on_missing, on_extra, on_duplicate, on_bad_row, k, exclude_padding, normalize, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises

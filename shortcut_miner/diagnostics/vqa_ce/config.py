@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import (
+    AnswerOptions,
     AnswerTies,
     ItemKinds,
     OnBadRow,
@@ -177,8 +178,8 @@ class VqaCeConfig:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreConfig:
-    """Options of ``vqa-ce score``.
+class ScoreConfig(AnswerOptions):
+    """Options of ``vqa-ce score``; see also :class:`shortcut_miner.options.AnswerOptions`.
 
     Attributes
     ----------
@@ -202,7 +203,7 @@ class ScoreConfig:
 
     def __post_init__(self) -> None:
         """Check every value."""
-        fill_in(self)
+        AnswerOptions.__post_init__(self)
         check_whole(self, "min_count", 1)
         check_whole(self, "resamples", 0)
         check_whole(self, "seed", 0)

@@ -27,7 +27,7 @@ from shortcut_miner.mining.matcher import Accepted, RuleIndex, index_for, match_
 from shortcut_miner.options import Scorer
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.intervals import compare, summarise
-from shortcut_miner.sources.answers.predictions import read_predictions
+from shortcut_miner.sources.answers.predictions import read_answers
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
 
 GROUPS = ("subset", "answer_type", "question_type")
@@ -102,9 +102,10 @@ def score(
     scorer = _scorer(config, soft_labels)
     config = dataclasses.replace(config, scorer=scorer)
     folder = read_folder(path)
-    readings = {name: read_predictions(file) for name, file in predictions.items()}
+    readings = {name: read_answers(file, config) for name, file in predictions.items()}
     answers = {name: reading.table for name, reading in readings.items()}
     labels = {} if soft_labels is None else {"soft labels": read_soft_labels(soft_labels)}
+    roles = {f"predictions of {name}": one for name, one in readings.items()} | labels
     weights = next((reading.table for reading in labels.values()), None)
     encoded = encode_folder(folder)
     everyone = answers | _classifier_answers(folder, encoded)
@@ -126,15 +127,14 @@ def score(
         differences=compare(scored, baseline=config.baseline, **options) if config.baseline else None,
         exploited_shortcuts=exploited_shortcuts(folder, answers, config),
         notes=notes_of(readings) + notes_of(labels),
+        dropped=InputFacts.of(roles).dropped,
     )
     if out is not None:
         write_report(
             out,
             report,
             config=dataclasses.asdict(config) | {"build": folder.manifest["config"]},
-            inputs=InputFacts.of(
-                {f"predictions of {name}": one for name, one in readings.items()} | labels
-            ).records,
+            inputs=InputFacts.of(roles).records,
             counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(readings)},
         )
     return report

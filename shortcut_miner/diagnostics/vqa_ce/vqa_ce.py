@@ -21,6 +21,9 @@ from shortcut_miner.options import (
     AnswerTies,
     ItemKinds,
     OnBadRow,
+    OnDuplicate,
+    OnExtra,
+    OnMissing,
     PathText,
     Scorer,
     SupersetFilter,
@@ -119,6 +122,11 @@ def score(
     soft_labels: PathText | None = None,
     out: PathText | None = None,
     config: ScoreConfig | None = None,
+    columns: str | None = None,
+    on_missing: OnMissing = "error",
+    on_extra: OnExtra = "error",
+    on_duplicate: OnDuplicate = "error",
+    on_bad_row: OnBadRow = "error",
     scorer: Scorer | None = None,
     baseline: str | None = None,
     min_count: int = 5,
@@ -139,7 +147,7 @@ def score(
         Folder to write; nothing is written without it.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
-    scorer, baseline, min_count, resamples, seed
+    columns, on_missing, on_extra, on_duplicate, on_bad_row, scorer, baseline, min_count, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from shortcut_miner.options import OnBadRow
+from shortcut_miner.options import AnswerOptions, OnBadRow
 from shortcut_miner.sources.answers.evaluators import AnswerRows
 from shortcut_miner.sources.answers.formats import PREDICTIONS
 from shortcut_miner.sources.answers.results import GQA_PREDICTIONS, RESULTS
@@ -75,6 +75,11 @@ def read_predictions(
         what="predictions", total=rows.total, on_bad_row=on_bad_row, label=rows.label,
     )  # fmt: skip
     return replace(reading, notes=rows.notes + _empty_answer_notes(reading.table))
+
+
+def read_answers(path: str | os.PathLike[str], options: AnswerOptions) -> Reading:
+    """Return a model's answers as the options of a score say; see :func:`read_predictions`."""
+    return read_predictions(path, on_bad_row=options.on_bad_row)
 
 
 def _empty_answer_notes(table: pl.DataFrame) -> tuple[str, ...]:

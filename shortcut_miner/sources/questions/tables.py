@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
-from shortcut_miner.options import OnBadRow
+from shortcut_miner.errors import SourceError, examples, problem_list
+from shortcut_miner.options import OnBadRow, named_columns
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.columns import Column, Kind, optional
 from shortcut_miner.sources.opening.files import Source, open_source
@@ -49,16 +49,7 @@ def column_names(mapping: str | None) -> dict[str, str]:
     >>> column_names("answer=label")["answer"], column_names(None)["answer"]
     ('label', 'answer')
     """
-    names = dict(zip(COLUMNS, COLUMNS, strict=True))
-    for part in (mapping or "").split(",") if mapping else ():
-        ours, separator, theirs = (one.strip() for one in part.partition("="))
-        if not (separator and theirs) or ours not in names:
-            raise ConfigError(
-                f"columns: got {part!r}, expected NAME=COLUMN with NAME one of {', '.join(COLUMNS)}. "
-                "Change --columns."
-            )
-        names[ours] = theirs
-    return names
+    return dict(zip(COLUMNS, COLUMNS, strict=True)) | named_columns(mapping, COLUMNS)
 
 
 def is_table(source: Source) -> bool:
