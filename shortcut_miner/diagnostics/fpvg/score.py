@@ -35,6 +35,7 @@ from shortcut_miner.diagnostics.fpvg.metric import CODES, category_masks, codes,
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_folder
 from shortcut_miner.diagnostics.fpvg.scored import full_set_scores, scores_of
 from shortcut_miner.errors import ConfigError, SchemaError, examples
+from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import read_id_list
 from shortcut_miner.timing import OnStage
@@ -48,6 +49,17 @@ SHOWN_METRICS = (
     "accuracy_relevant", "accuracy_irrelevant", "correct_to_incorrect_plus", "correct_to_incorrect_minus",
     "sufficiency", "comprehensiveness", "match_relevant", "match_irrelevant",
 )  # fmt: skip
+
+
+# Those of scores.tex, with their headings.
+_PAPER = {
+    "accuracy_all": "Accuracy",
+    "fpvg_plus": "FPVG+",
+    "good_correct": "FPVG+ correct",
+    "good_wrong": "FPVG+ wrong",
+    "bad_correct": "FPVG- correct",
+    "bad_wrong": "FPVG- wrong",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -85,6 +97,16 @@ class ScoreReport(reports.ScoreReport):
         shown = self.scores.filter(pl.col("subgroup") == "all", pl.col("metric").is_in(SHOWN_METRICS))
         return shown.pivot("model", index=["group", "metric"], values="value", maintain_order=True)
 
+    def paper_columns(self) -> PaperColumns:
+        """Return accuracy, FPVG+ and the four categories; with lists of ids for each list."""
+        is_whole = (pl.col("metric") == "fpvg_plus") & (pl.col("subgroup") == "all")
+        groups = self.scores.filter(is_whole)["group"].unique(maintain_order=True)
+        return {
+            heading if len(groups) == 1 else f"{group}: {heading}": (metric, group, "all")
+            for group in groups
+            for metric, heading in _PAPER.items()
+        }
+
 
 def score(
     path: Path,
@@ -107,8 +129,8 @@ def score(
     config : ScoreConfig
         Options.
     out : Path, optional
-        Folder for scores.parquet and what else :class:`ScoreReport` holds, scores.{json,md,tex} and
-        manifest.json.
+        Folder for scores.parquet and what else :class:`ScoreReport` holds, scores.{json,md,tex},
+        scores_long.tex and manifest.json.
     id_lists : mapping of str to Path, optional
         Name -> list of question ids to evaluate in place of the build's evaluable questions. Questions that
         are not evaluable are left out, unless ``trust_ids``.

@@ -19,6 +19,7 @@ from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.options import PathText, named_path_lists, option_name
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
+from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.text import answer_forms
 
 METRICS = ("rad", "rad_backward", "accuracy_original", "accuracy_augmented")
@@ -44,6 +45,18 @@ class ScoreReport(reports.ScoreReport):
 
     counts: pl.DataFrame
 
+    def paper_columns(self) -> PaperColumns:
+        """Return accuracies and RAD overall, and RAD per type where there are several."""
+        kinds = self.scores.filter(pl.col("group") == _BY_TYPE)["subgroup"].unique(maintain_order=True)
+        overall = {
+            "Original": "accuracy_original",
+            "Augmented": "accuracy_augmented",
+            "RAD": "rad",
+        }
+        return {heading: (metric, OVERALL, ALL) for heading, metric in overall.items()} | {
+            f"RAD ({kind})": ("rad", _BY_TYPE, kind) for kind in kinds if len(kinds) > 1
+        }
+
 
 def score(
     path: Path | PairFiles,
@@ -64,7 +77,7 @@ def score(
     config : ScoreConfig, optional
         Options.
     out : Path, optional
-        Folder for scores.{parquet,json,md,tex}, counts.parquet and manifest.json.
+        Folder for scores.{parquet,json,md,tex}, scores_long.tex, counts.parquet and manifest.json.
 
     Raises
     ------

@@ -17,6 +17,7 @@ from shortcut_miner.diagnostics.swapmix.outputs import read_folder
 from shortcut_miner.diagnostics.swapmix.results import read_results
 from shortcut_miner.diagnostics.swapmix.shape import read_shape
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.files import FileFacts
 
 COMMAND = "swapmix score"
@@ -50,6 +51,14 @@ class ScoreReport(reports.ScoreReport):
         """Return a row a model, a column a metric."""
         wide = self.scores.pivot("metric", index="model", values="value")
         return wide.select("model", *(name for name in METRICS if name in wide.columns))
+
+    def paper_columns(self) -> PaperColumns:
+        """Return accuracy, the reliances and effective accuracy."""
+        return {
+            metric.replace("_", " ").capitalize(): (metric, "overall", "all")
+            for metric in METRICS
+            if metric != "effective_accuracy_perturbations_only"
+        }
 
 
 def score_any(
@@ -92,7 +101,8 @@ def score(
     config : ScoreConfig
         Options.
     out : Path, optional
-        Folder for scores.parquet, class_flips.parquet, scores.{json,md,tex} and manifest.json.
+        Folder for scores.parquet, class_flips.parquet, scores.{json,md,tex}, scores_long.tex and
+        manifest.json.
 
     Raises
     ------
