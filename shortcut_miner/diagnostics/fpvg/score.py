@@ -35,6 +35,7 @@ from shortcut_miner.diagnostics.fpvg.metric import CODES, category_masks, codes,
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_folder
 from shortcut_miner.diagnostics.fpvg.scored import full_set_scores, scores_of
 from shortcut_miner.errors import ConfigError, SchemaError, examples
+from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import read_id_list
@@ -160,7 +161,8 @@ def score(
             f"{answered.run.name}: {note}" for one in answered.readings.values() for note in one.notes
         )
     tell("score")
-    work = Work(folder, readings, _answers(folder, readings, config), config)
+    answers, texts, told = _answers(folder, readings, config)
+    work = Work(folder, readings, answers, config)
     parts, categories, outcomes, quadrant_parts = [], [], [], []
     for name, ids in lists.items():
         scored = _score_list(work, name if id_lists else None, ids, importances)
@@ -178,7 +180,9 @@ def score(
         seeds=over_seeds(scores, runs),
         drops=drops_between(scores, list(lists)) if len(lists) == 2 else None,
         quadrants=pl.concat(quadrant_parts) if quadrant_parts else None,
-        notes=notes,
+        notes=notes + told,
+        warnings=_sentence_warnings(answers),
+        extracted_answers=texts,
     )
     if out is not None:
         tell("write")
@@ -259,14 +263,34 @@ def _not_empty(ids: pl.Series, what: str) -> pl.Series:
 
 def _answers(
     folder: FpvgFolder, readings: Sequence[RunAnswers], config: ScoreConfig
-) -> dict[str, pl.DataFrame]:
-    """Return per run the joined answers of all questions that have a right one."""
+) -> tuple[dict[str, pl.DataFrame], pl.DataFrame | None, tuple[str, ...]]:
+    """Return per run the answers to all questions that have a right one; both texts, and notes."""
     questions = folder.questions.filter(pl.col("answer").is_not_null())
-    result = {}
-    for answered in readings:
-        table = joined_answers(questions, answered)
-        result[answered.run.name] = normalised(table, ["answer", *CONDITIONS]) if config.normalize else table
-    return result
+    tables = {answered.run.name: joined_answers(questions, answered) for answered in readings}
+    texts, notes = [], []
+    for condition in CONDITIONS if config.extract is not None else ():
+        given = {run: table.select("question_id", answer=condition) for run, table in tables.items()}
+        found, both, told = extract_all(given, config.extract, questions.select("question_id", "answer"))
+        tables = {
+            run: table.with_columns(found[run]["answer"].alias(condition)) for run, table in tables.items()
+        }
+        texts += [] if both is None else [both.with_columns(condition=pl.lit(condition))]
+        notes += [f"{condition} predictions of {note}" for note in told]
+    if config.normalize:
+        tables = {run: normalised(table, ["answer", *CONDITIONS]) for run, table in tables.items()}
+    columns = ["model", "condition", "question_id", "raw_answer", "answer"]
+    answered_texts = pl.concat(texts).select(columns).drop_nulls("raw_answer") if texts else None
+    return tables, answered_texts, tuple(notes)
+
+
+def _sentence_warnings(answers: Mapping[str, pl.DataFrame]) -> tuple[str, ...]:
+    """Return a warning for each run that seems to answer in sentences, by its answers with all regions."""
+    found = {}
+    for run, table in answers.items():
+        given = table.drop_nulls("all")
+        is_right = given["all"] == given["answer"]
+        found[run] = sentence_warning(given.select("answer"), given.select(answer="all"), is_right)
+    return tuple(f"predictions of {run}: {text}" for run, text in found.items() if text)
 
 
 def _score_list(

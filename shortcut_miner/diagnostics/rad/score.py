@@ -5,7 +5,7 @@ al., ACL 2021, section 2.1).
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +18,9 @@ from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned
 from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.options import PathText, named_path_lists, option_name
 from shortcut_miner.scoring.accuracy import score_questions
+from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
+from shortcut_miner.scoring.scorers import Choice, choose_scorer
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.text import answer_forms
 
@@ -94,8 +96,11 @@ def score(
     answers, readings = read_answers(first, aligned.originals, pairs["original_id"], "original")
     others, more = read_answers(second, aligned.augmented, pairs["augmented_id"], "augmented")
     readings |= more
+    answers, texts, told = extract_all(answers, config.extract, aligned.originals)
+    others, more_texts, more_told = extract_all(others, config.extract, aligned.augmented)
     report = score_aligned(aligned, answers, others, config)
-    report = dataclasses.replace(report, notes=notes_of(readings))
+    notes = notes_of(readings) + _of_side("original", told) + _of_side("augmented", more_told) + report.notes
+    report = dataclasses.replace(report, notes=notes, extracted_answers=_both_sides(texts, more_texts))
     if out is not None:
         write_report(
             out,
@@ -143,8 +148,14 @@ def score_aligned(
     config : ScoreConfig
         Options.
     """
+    sides = (
+        _Side("original", aligned.originals, aligned.pairs["original_id"], original),
+        _Side("augmented", aligned.augmented, aligned.pairs["augmented_id"], augmented),
+    )
+    choices = {side.name: side.choice() for side in sides} if config.correct == "soft" else {}
+    rights = {side.name: {model: side.right(model, config) for model in original} for side in sides}
     judged = pl.concat(
-        _judged(aligned, original[model], augmented[model], config).with_columns(model=pl.lit(model))
+        _judged(aligned, {name: rights[name][model] for name in rights}).with_columns(model=pl.lit(model))
         for model in original
     )
     models, kinds = list(original), aligned.pairs[_BY_TYPE].unique().sort().to_list()
@@ -156,23 +167,56 @@ def score_aligned(
     ]
     return ScoreReport(
         command="rad score",
-        scores=_complete(pl.concat(parts), models, kinds, config),
+        scores=_complete(pl.concat(parts), models, kinds, _scorer(config, choices)),
         counts=_counts(judged, models, kinds),
+        notes=tuple(f"{side}: {note}" for side, choice in choices.items() for note in choice.notes),
+        warnings=tuple(text for side in sides for text in side.warnings(rights[side.name])),
     )
 
 
-def _judged(
-    aligned: Aligned, original: pl.DataFrame, augmented: pl.DataFrame, config: ScoreConfig
-) -> pl.DataFrame:
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Side:
+    """The original or the augmented questions, the ids that pairs name, and each model's answers to them."""
+
+    name: str
+    questions: pl.DataFrame
+    needed: pl.Series
+    answers: Mapping[str, pl.DataFrame]
+
+    def choice(self) -> Choice:
+        """Return the scorer of each question that the pairs name; ConfigError if annotators lack."""
+        asked = self.questions.filter(pl.col("question_id").is_in(self.needed.implode()))
+        without = asked.filter(pl.col("answers").list.len().fill_null(0) == 0)["question_id"]
+        if len(without):
+            raise ConfigError(
+                f"correct soft: got {len(without):,} {self.name} questions without annotators' answers: "
+                f"{examples(without)}, expected some for each. Give --correct equal, which compares with the "
+                "one right answer."
+            )
+        return choose_scorer(asked)
+
+    def right(self, model: str, config: ScoreConfig) -> pl.DataFrame:
+        """Return question_id and whether the model's answer is right."""
+        return _right(self.questions, self.answers[model], config)
+
+    def warnings(self, rights: Mapping[str, pl.DataFrame]) -> Iterator[str]:
+        """Give a warning for each model that seems to answer in sentences."""
+        for model, answers in self.answers.items():
+            judged = rights[model].join(answers, on="question_id", how="left", validate="1:1")
+            asked = judged.select("question_id").join(
+                self.questions, on="question_id", how="left", validate="1:1", maintain_order="left"
+            )
+            text = sentence_warning(asked, judged, judged["right"])
+            if text:
+                yield f"{self.name} predictions of {model}: {text}"
+
+
+def _judged(aligned: Aligned, rights: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Return the pairs with image_id (the original's), original_right and augmented_right."""
-    sides = (
-        ("original_id", "original_right", aligned.originals, original),
-        ("augmented_id", "augmented_right", aligned.augmented, augmented),
-    )
     judged = aligned.pairs
-    for key, name, questions, answers in sides:
-        right = _right(questions, answers, config).rename({"question_id": key, "right": name})
-        judged = judged.join(right, on=key, how="left", validate="m:1", maintain_order="left")
+    for side, table in rights.items():
+        right = table.rename({"question_id": f"{side}_id", "right": f"{side}_right"})
+        judged = judged.join(right, on=f"{side}_id", how="left", validate="m:1", maintain_order="left")
     images = aligned.originals.select("image_id", original_id="question_id")
     return judged.join(images, on="original_id", how="left", validate="m:1", maintain_order="left")
 
@@ -223,7 +267,28 @@ def _accuracy(judged: pl.DataFrame, right: str, key: str, name: str, config: Sco
     return pl.concat([overall, by_type.filter(pl.col("group") == _BY_TYPE)])
 
 
-def _complete(scores: pl.DataFrame, models: list[str], kinds: list[str], config: ScoreConfig) -> pl.DataFrame:
+def _scorer(config: ScoreConfig, choices: Mapping[str, Choice]) -> str:
+    """Return what made an answer right; the official accuracy goes without saying."""
+    if config.correct == "equal":
+        return config.correct
+    names = [*dict.fromkeys(choice.name for choice in choices.values())]
+    told = "" if names == ["vqa-official"] else f" ({', '.join(names)})"
+    return f"soft >= {config.threshold:g}{told}"
+
+
+def _of_side(side: str, notes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{side} predictions of {note}" for note in notes)
+
+
+def _both_sides(original: pl.DataFrame | None, augmented: pl.DataFrame | None) -> pl.DataFrame | None:
+    """Return model, side, question_id, raw_answer and answer."""
+    if original is None or augmented is None:
+        return None
+    sided = (original.with_columns(side=pl.lit("original")), augmented.with_columns(side=pl.lit("augmented")))
+    return pl.concat(sided).select("model", "side", "question_id", "raw_answer", "answer")
+
+
+def _complete(scores: pl.DataFrame, models: list[str], kinds: list[str], scorer: str) -> pl.DataFrame:
     """Return a row for every metric, group and model in their order; a share of nothing is null."""
     cells = [(metric, group, subgroup, model)
              for metric in METRICS
@@ -231,7 +296,6 @@ def _complete(scores: pl.DataFrame, models: list[str], kinds: list[str], config:
              for model in models]  # fmt: skip
     keys = ["metric", "group", "subgroup", "model"]
     grid = pl.DataFrame(cells, schema=dict.fromkeys(keys, pl.String), orient="row")
-    scorer = config.correct if config.correct == "equal" else f"soft >= {config.threshold:g}"
     full = grid.join(scores, on=keys, how="left", validate="1:1", maintain_order="left")
     return full.select(
         *keys[:3], pl.lit(scorer).alias("scorer"), "model", "value", pl.col("n").fill_null(0), "low", "high"

@@ -1,6 +1,7 @@
 """A model's answers to the perturbations of a plan: Parquet, CSV, JSONL or a JSON list."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
 from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
+from shortcut_miner.scoring.extraction import Extraction, extraction_for, extraction_note
+from shortcut_miner.scoring.extraction import extract as extract_answers
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_blocks
@@ -35,12 +38,45 @@ class PlanAnswers:
         What was read.
     notes : tuple of str
         What was decided, in words.
+    names : pl.Series
+        The answer of each number, as compared.
+    texts : pl.DataFrame or None
+        With an extraction: raw_answer, answer, and count, how often it was given; sorted by raw_answer.
     """
 
     answers: NDArray[np.int32]
     right: NDArray[np.int32]
     file: FileFacts
     notes: tuple[str, ...]
+    names: pl.Series
+    texts: pl.DataFrame | None = None
+
+
+@dataclasses.dataclass(slots=True)
+class _Texts:
+    """The answers taken out of texts, one distinct text at a time, and how often each was given."""
+
+    extraction: Extraction
+    answers: dict[str, str] = dataclasses.field(default_factory=dict)
+    counts: Counter[str] = dataclasses.field(default_factory=Counter)
+
+    def of(self, given: pl.Series) -> pl.Series:
+        """Return the answer in each text."""
+        counted = given.value_counts(name="count")
+        self.counts.update(dict(counted.iter_rows()))
+        fresh = [text for text in counted[given.name].to_list() if text not in self.answers]
+        asked = pl.DataFrame({"question_id": pl.repeat(None, len(fresh), dtype=pl.String, eager=True)})
+        found = extract_answers(asked.with_columns(pl.Series("answer", fresh, pl.String)), self.extraction)
+        self.answers.update(zip(fresh, found["answer"].to_list(), strict=True))
+        texts = counted[given.name]
+        answers = pl.Series([self.answers[text] for text in texts.to_list()], dtype=pl.String)
+        return given.replace_strict(texts, answers, return_dtype=pl.String)
+
+    def table(self) -> pl.DataFrame:
+        """Return raw_answer, answer and count."""
+        rows = [(text, self.answers[text], count) for text, count in sorted(self.counts.items())]
+        schema = {"raw_answer": pl.String, "answer": pl.String, "count": pl.UInt32}
+        return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 @dataclasses.dataclass(slots=True)
@@ -69,7 +105,12 @@ def _normalised(answers: list[str]) -> list[str]:
 
 
 def read_plan_answers(
-    path: Path, shape: PlanShape, excluded: set[str], *, normalise: bool = False
+    path: Path,
+    shape: PlanShape,
+    excluded: set[str],
+    *,
+    normalise: bool = False,
+    extract: str | None = None,
 ) -> PlanAnswers:
     """Return a model's answers to every row of a plan.
 
@@ -84,6 +125,8 @@ def read_plan_answers(
         Questions of the build that are not in the plan: answers to them are left out.
     normalise : bool
         Compare answers after VQA normalisation.
+    extract : str, optional
+        Take the answer out of sentences, see :func:`shortcut_miner.scoring.extraction.extraction_for`.
 
     Raises
     ------
@@ -94,6 +137,7 @@ def read_plan_answers(
     """
     source = open_source(path)
     numbers = _Numbers(normalise)
+    texts = None if extract is None else _Texts(extraction_for(extract, shape.questions))
     right = numbers.of(shape.questions["answer"])
     answers = np.full(len(shape.kind), _NONE, np.int32)
     places = shape.questions.select("question_id").with_row_index("place")
@@ -113,10 +157,18 @@ def read_plan_answers(
             unknown += _named(strange.filter(~is_excluded))
         taken = is_there.nonzero()[0]
         rows += len(taken)
-        answers[shape.first[place[taken]] + perturbation[taken]] = numbers.of(joined["answer"])[taken]
+        given = joined["answer"][taken]
+        given = given if texts is None else texts.of(given)
+        answers[shape.first[place[taken]] + perturbation[taken]] = numbers.of(given)
     _check_whole(path, shape, answers, rows, unknown)
-    notes = (f"answers to questions that the plan leaves out: {left_out:,}",) if left_out else ()
-    return PlanAnswers(answers, right, source.facts(), flat.notes + notes)
+    notes: tuple[str, ...] = (
+        (f"answers to questions that the plan leaves out: {left_out:,}",) if left_out else ()
+    )
+    table = None if texts is None else texts.table()
+    if table is not None and extract is not None:
+        notes += (extraction_note(table, extract),)
+    names = pl.Series([*numbers.given], dtype=pl.String)
+    return PlanAnswers(answers, right, source.facts(), flat.notes + notes, names, table)
 
 
 def _named(rows: pl.DataFrame) -> list[str]:

@@ -10,13 +10,14 @@ import polars as pl
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.inputs import file_record
 from shortcut_miner.datasets.scores import write_report
-from shortcut_miner.diagnostics.swapmix.answers import read_plan_answers
+from shortcut_miner.diagnostics.swapmix.answers import PlanAnswers, read_plan_answers
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
 from shortcut_miner.diagnostics.swapmix.metrics import METRICS, PlanShape, judge, summary
 from shortcut_miner.diagnostics.swapmix.outputs import read_folder
 from shortcut_miner.diagnostics.swapmix.results import read_results
 from shortcut_miner.diagnostics.swapmix.shape import read_shape
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.scoring.extraction import sentence_warning
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.files import FileFacts
 
@@ -116,21 +117,36 @@ def score(
     folder = read_folder(path)
     shape = read_shape(folder)
     excluded = folder.excluded()
-    scores, classes, notes, files = [], [], [], {}
+    scores, classes, notes, warnings, texts, files = [], [], [], [], [], {}
     for model, file in predictions.items():
-        given = read_plan_answers(file, shape, excluded, normalise=config.normalize)
+        given = read_plan_answers(file, shape, excluded, normalise=config.normalize, extract=config.extract)
         verdicts = judge(shape, given.answers, given.right, config)
         scores.append(summary(shape, verdicts, model, config))
         classes.append(verdicts.classes.select(pl.lit(model).alias("model"), pl.all()))
         notes += [f"{model}: {note}" for note in given.notes]
+        warnings += _sentence_warnings(model, given, shape)
+        texts += [] if given.texts is None else [given.texts.select(pl.lit(model).alias("model"), pl.all())]
         files[f"predictions of {model}"] = given.file
     report = ScoreReport(
-        command=COMMAND, scores=pl.concat(scores), class_flips=pl.concat(classes), notes=tuple(notes)
+        command=COMMAND,
+        scores=pl.concat(scores),
+        class_flips=pl.concat(classes),
+        notes=tuple(notes),
+        warnings=tuple(warnings),
+        extracted_answers=pl.concat(texts) if texts else None,
     )
     if out is not None:
         built = {"build": folder.manifest["config"]}
         _write(out, report, files, shape, dataclasses.asdict(config) | built)
     return report
+
+
+def _sentence_warnings(model: str, given: PlanAnswers, shape: PlanShape) -> list[str]:
+    """Return a warning if a model seems to answer in sentences, judged by its answers without a swap."""
+    original = given.answers[shape.first]
+    said, right = (pl.DataFrame({"answer": given.names.gather(one)}) for one in (original, given.right))
+    text = sentence_warning(right, said, pl.Series(original == given.right))
+    return [f"predictions of {model}: {text}"] if text else []
 
 
 def score_results(
@@ -161,6 +177,11 @@ def score_results(
     ConfigError
         ``k`` or ``exclude_padding`` for results that don't say which swap is which.
     """
+    if config.extract is not None:
+        raise ConfigError(
+            "extract: got it with result files, which hold numbers of answers, expected a plan. Leave it out, "
+            "or score predictions on a build."
+        )
     found = read_results(class_results, attribute_results)
     if config.exclude_padding or (config.k is not None and not found.shape.classes):
         option = "exclude_padding" if config.exclude_padding else "k"
