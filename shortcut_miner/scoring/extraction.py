@@ -16,7 +16,9 @@ from shortcut_miner.text import answer_forms
 MOST_ARE_LONGER = 0.5
 HARDLY_ANY_MATCH = 0.1
 
-_MARKS = ".,;:!?\"'`*()[]{}\u201c\u201d\u2018\u2019\u2026"  # at the ends of a word
+_LINE_MARKS = ".,;:!?\"'`*\u201c\u201d\u2018\u2019\u2026"  # at the ends of a line
+_MARKS = f"{_LINE_MARKS}()[]{{}}"  # at the ends of a word
+_BLANKS = " \t\r\n\u00a0"
 _EVERYONE = ""  # the group of questions whose type is not known
 
 
@@ -53,8 +55,8 @@ def extraction_for(how: str, questions: pl.DataFrame) -> Extraction:
     Parameters
     ----------
     how : str
-        "first-line": the first line that is not blank. "last-word": the last word, without the marks around
-        it. "after:TEXT": the rest of the line after the last TEXT (in any case), or the line below it.
+        "first-line": the first line that is not blank. "last-word": the last word. "after:TEXT": the rest of
+        the line after the last TEXT (in any case), or the line below it. All without the marks around them.
         "choices": the longest accepted answer of the question, or right answer of a question of its type,
         that stands in the text as whole words after VQA normalisation; the first of equally long ones.
     questions : pl.DataFrame
@@ -77,9 +79,9 @@ def extract(answers: pl.DataFrame, extraction: Extraction) -> pl.DataFrame:
     ...     "question_id": ["1", "2"], "answer": ["The answer is: Yes.", "Not a dog.\nIt is a big cat"]})
     >>> for how in ("first-line", "last-word", "after:IS"):
     ...     print(extract(answers, extraction_for(how, answers))["answer"].to_list())
-    ['The answer is: Yes.', 'Not a dog.']
+    ['The answer is: Yes', 'Not a dog']
     ['Yes', 'cat']
-    [': Yes.', 'a big cat']
+    ['Yes', 'a big cat']
     >>> questions = pl.DataFrame({"question_id": ["1", "2"], "answers": [["yes"], ["big cat", "cat"]]})
     >>> extract(answers, extraction_for("choices", questions))["answer"].to_list()
     ['yes', 'big cat']
@@ -177,13 +179,12 @@ def _words(text: pl.Expr) -> pl.Expr:
 
 
 def _part(text: pl.Expr, how: str) -> pl.Expr:
-    """Return the part of a text that depends on this text alone; null or blank where there is none."""
-    if how == "first-line":
-        return text.str.extract(r"\s*([^\r\n]+)").str.strip_chars()
+    """Return the part of a text that depends on this text alone; null or empty where there is none."""
     if how == "last-word":
-        return text.str.strip_chars().str.strip_chars(_MARKS).str.extract(r"(\S+)$").str.strip_chars(_MARKS)
-    mark = pl.escape_regex(how.removeprefix(AFTER))
-    return text.str.extract(rf"(?is)^.*{mark}\s*([^\r\n]+)").str.strip_chars()
+        words = text.str.strip_chars(f"{_MARKS}{_BLANKS}")
+        return words.str.extract(r"(\S+)$").str.strip_chars(_MARKS)
+    start = "" if how == "first-line" else rf"(?is)^.*{pl.escape_regex(how.removeprefix(AFTER))}"
+    return text.str.extract(rf"{start}\s*([^\r\n]+)").str.strip_chars(f"{_LINE_MARKS}{_BLANKS}")
 
 
 def _choices_of(questions: pl.DataFrame) -> Choices:

@@ -179,8 +179,8 @@ def score_results(
     """
     if config.extract is not None:
         raise ConfigError(
-            "extract: got it with result files, which hold numbers of answers, expected a plan. Leave it out, "
-            "or score predictions on a build."
+            "extract: got it with result files, whose answers are numbers, expected texts. Leave it out, or "
+            "score predictions on a build."
         )
     found = read_results(class_results, attribute_results)
     if config.exclude_padding or (config.k is not None and not found.shape.classes):
