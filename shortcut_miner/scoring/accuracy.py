@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.errors import ConfigError, check_no_problems, examples
-from shortcut_miner.scoring.scorers import AUTO, LEAST_ANSWERS, choose_scorer
+from shortcut_miner.scoring.scorers import AUTO, LEAST_ANSWERS, fitting_scorers, name_of
 from shortcut_miner.text import answer_forms
 
 Dtype = pl.DataType | type[pl.DataType]
@@ -74,14 +74,15 @@ def score_questions(
     Raises
     ------
     ConfigError
-        An unknown scorer, one that can't work with these questions, or soft labels without their scorer or
-        the reverse.
+        An unknown scorer, or soft labels without their scorer or the reverse.
     SchemaError
         Missing columns; missing, repeated or unknown question ids; null or no answers. All at once, with
         counts and examples.
 
     Notes
     -----
+    A scorer that is named is computed as it stands, even where it can give no answer 100;
+    :func:`shortcut_miner.scoring.scorers.choose_scorer` refuses such a one, and commands ask it first.
     Antol et al., "VQA: Visual Question Answering" (ICCV 2015), section 3, as its evaluation program does it.
 
     Examples
@@ -101,19 +102,22 @@ def score_questions(
     _check_columns(predictions, {"question_id": pl.String, "answer": pl.String}, f"predictions of {model}")
     _check_ids(questions, predictions, f"predictions of {model}")
     predicted = _aligned(questions, predictions)
-    chosen = choose_scorer(questions, scorer)
+    name = scorer
     if scorer == "exact":
         accuracy = _exact(questions, predicted)
     elif soft_labels is not None:
         accuracy = _soft(questions, predicted, soft_labels)
     else:
-        accuracy = _by_annotators(questions, predicted, chosen.each)
+        _check_answer_lists(questions)
+        each = fitting_scorers(questions, scorer)
+        name = name_of(each) or scorer
+        accuracy = _by_annotators(questions, predicted, each)
     kept = [column for column in _GROUP_COLUMNS if column in questions.columns]
     return questions.select(
         *_ID,
         *kept,
         pl.lit(model).alias("model"),
-        pl.lit(chosen.name).alias("scorer"),
+        pl.lit(name).alias("scorer"),
         accuracy.alias("accuracy"),
     )
 
@@ -163,7 +167,6 @@ def _soft(questions: pl.DataFrame, predicted: pl.Series, labels: pl.DataFrame) -
 
 def _by_annotators(questions: pl.DataFrame, predicted: pl.Series, scorers: pl.Series) -> pl.Series:
     """Return each question's accuracy by its own scorer, in percent."""
-    _check_answer_lists(questions)
     sizes = questions["answers"].list.len().to_numpy().astype(np.int64)
     if not len(sizes):
         return pl.Series([], dtype=pl.Float64)
@@ -278,10 +281,12 @@ def _check_labels(questions: pl.DataFrame, labels: pl.DataFrame) -> None:
 
 def _check_answer_lists(questions: pl.DataFrame) -> None:
     size = pl.col("answers").list.len()
+    has_no_answers = size.fill_null(0) == 0
     has_null = pl.col("answers").list.eval(pl.element().is_null()).list.any()
     keys = pl.col("answer_record_key").list
     has_odd_keys = (keys.len() != size) | keys.eval(pl.element().is_null()).list.any()
     reasons = {
+        "question without annotators' answers": has_no_answers,
         "question with a null among its answers": has_null,
         "question whose answer_record_key has not one number per answer": has_odd_keys,
     }
@@ -290,7 +295,7 @@ def _check_answer_lists(questions: pl.DataFrame) -> None:
         for reason, is_bad in reasons.items()
         for problem in _counted(reason, questions.filter(is_bad)["question_id"])
     ]
-    check_no_problems(problems, "questions", "annotators' answers in every row")
+    check_no_problems(problems, "questions", "annotators' answers in every row, or the scorer exact")
 
 
 def _repeated_ids(frame: pl.DataFrame) -> list[str]:

@@ -86,25 +86,43 @@ def choose_scorer(questions: pl.DataFrame, scorer: str = AUTO) -> Choice:
     """
     if scorer not in SCORERS:
         raise ConfigError(f"scorer: got {scorer!r}, expected one of {', '.join(SCORERS)}. Choose one.")
-    if scorer not in (AUTO, *LEAST_ANSWERS):
-        return Choice(_constant(questions, scorer), scorer)
-    _check_answers(questions)
+    if scorer in (AUTO, *LEAST_ANSWERS):
+        _check_answers(questions)
+    each = fitting_scorers(questions, scorer)
     if scorer == AUTO:
-        return _fitting(questions)
-    _check_counts(questions, scorer)
-    return Choice(_constant(questions, scorer), scorer, warnings=_told_apart_warning(questions, scorer))
+        return Choice(each, name_of(each), _reasons(questions, each))
+    if scorer in LEAST_ANSWERS:
+        _check_counts(questions, scorer)
+    return Choice(each, scorer, warnings=_told_apart_warning(questions, scorer))
 
 
-def _fitting(questions: pl.DataFrame) -> Choice:
+def fitting_scorers(questions: pl.DataFrame, scorer: str = AUTO) -> pl.Series:
+    """Return the scorer of each question, as :func:`choose_scorer` does but without its checks."""
+    if scorer != AUTO:
+        return pl.repeat(scorer, len(questions), dtype=pl.String, eager=True).alias("scorer")
     count = pl.col("answers").list.len()
-    chosen = (
+    fitting = (
         pl.when((count >= OFFICIAL_ANSWERS) & pl.col("answer_record_key").is_null())
         .then(pl.lit("vqa-official"))
         .when(count >= LEAST_ANSWERS["three-agree"])
         .then(pl.lit("three-agree"))
         .otherwise(pl.lit("any-answer"))
     )
-    each = questions.select(scorer=chosen)["scorer"]
+    return questions.select(scorer=fitting)["scorer"]
+
+
+def name_of(each: pl.Series) -> str:
+    """Return the scorers of questions as one name; empty without questions.
+
+    >>> name_of(pl.Series(["any-answer", "three-agree", "any-answer"]))
+    'three-agree + any-answer'
+    """
+    used = set(each.unique().to_list())
+    return " + ".join(name for name in SCORERS if name in used)
+
+
+def _reasons(questions: pl.DataFrame, each: pl.Series) -> tuple[str, ...]:
+    """Return in words which scorers were chosen, for how many questions, and why."""
     found = dict(each.value_counts().iter_rows())
     used = {name: found[name] for name in _WHY if name in found}
     if len(used) == 1:
@@ -113,17 +131,15 @@ def _fitting(questions: pl.DataFrame) -> Choice:
     else:
         told = "; ".join(f"{name} for {n:,} with {_WHY[name]}" for name, n in used.items())
         notes = [f"scorer by question: {told}"] if used else []
-    alike = questions.filter(count >= OFFICIAL_ANSWERS, pl.col("answer_record_key").is_not_null())
+    alike = questions.filter(
+        pl.col("answers").list.len() >= OFFICIAL_ANSWERS, pl.col("answer_record_key").is_not_null()
+    )
     if len(alike):
         notes.append(
             f"{len(alike):,} questions have {OFFICIAL_ANSWERS} or more answers that no id tells apart: "
             "three-agree, as the official program would leave all equal ones out at once"
         )
-    return Choice(each, " + ".join(used) or "vqa-official", tuple(notes))
-
-
-def _constant(questions: pl.DataFrame, scorer: str) -> pl.Series:
-    return pl.repeat(scorer, len(questions), dtype=pl.String, eager=True).alias("scorer")
+    return tuple(notes)
 
 
 def _check_answers(questions: pl.DataFrame) -> None:
@@ -153,8 +169,10 @@ def _check_counts(questions: pl.DataFrame, scorer: str) -> None:
 
 def _told_apart_warning(questions: pl.DataFrame, scorer: str) -> tuple[str, ...]:
     """Return what leave-one-out does to answers that no id tells apart."""
+    if scorer not in ("vqa-official", "vqa-normalized"):
+        return ()
     repeated = int(questions["answer_record_key"].is_not_null().sum())
-    if not repeated or scorer not in ("vqa-official", "vqa-normalized"):
+    if not repeated:
         return ()
     return (
         f"scorer {scorer}: {repeated:,} of {len(questions):,} questions have answers without an id of their "
