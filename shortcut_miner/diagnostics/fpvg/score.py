@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.inputs import InputFacts
+from shortcut_miner.datasets.answers import fit_answers
+from shortcut_miner.datasets.inputs import InputFacts, same_answers_warnings
 from shortcut_miner.datasets.scores import write_report
 from shortcut_miner.diagnostics.fpvg.answers import (
     ModelRun,
     RunAnswers,
-    check_ids,
     joined_answers,
     normalised,
     read_run,
@@ -128,17 +128,27 @@ def score(
     _check_runs(runs, importance or {})
     tell("read")
     folder = read_folder(path)
-    readings = [read_run(run) for run in runs]
-    importances = read_importances(importance or {})
+    readings = [read_run(run, config) for run in runs]
+    importances = read_importances(importance or {}, config)
     lists, list_readings, notes = _question_lists(folder, id_lists or {}, config)
-    everyone = pl.concat(lists.values()).unique()
-    for answered in readings:
-        notes += check_ids(folder.questions, everyone, answered)
-        notes += tuple(
-            f"{answered.run.name}: {note}" for one in answered.readings.values() for note in one.notes
-        )
+    given = {role: reading for one in readings for role, reading in one.files.items()}
+    facts = InputFacts.of(
+        given
+        | {f"ids {name}": reading for name, reading in list_readings.items()}
+        | {f"importance of {name}": reading for name, reading in importances.items()}
+    )
+    fitted = fit_answers(
+        {role: [reading] for role, reading in given.items()},
+        known=folder.questions["question_id"],
+        needed=pl.concat(lists.values()).unique(maintain_order=True),
+        options=config,
+    )
+    lists = {
+        name: _not_empty(ids.filter(~ids.is_in(fitted.left_out.implode())), name)
+        for name, ids in lists.items()
+    }
     tell("score")
-    work = Work(folder, readings, _answers(folder, readings, config), config)
+    work = Work(folder, readings, _answers(folder, readings, fitted.answers, config), config)
     parts, categories, outcomes, quadrant_parts = [], [], [], []
     for name, ids in lists.items():
         scored = _score_list(work, name if id_lists else None, ids, importances)
@@ -156,22 +166,17 @@ def score(
         seeds=over_seeds(scores, runs),
         drops=drops_between(scores, list(lists)) if len(lists) == 2 else None,
         quadrants=pl.concat(quadrant_parts) if quadrant_parts else None,
-        notes=notes,
+        notes=notes + facts.notes + fitted.notes,
+        warnings=same_answers_warnings(facts.records),
+        dropped={**facts.dropped, **_unfit_probabilities(readings), **fitted.dropped},
     )
     if out is not None:
         tell("write")
-        roles = {
-            f"{condition} predictions of {one.run.name}": reading
-            for one in readings
-            for condition, reading in one.readings.items()
-        }
-        roles |= {f"ids {name}": reading for name, reading in list_readings.items()}
-        roles |= {f"importance of {name}": reading for name, reading in importances.items()}
         write_report(
             out,
             report,
             config=dataclasses.asdict(config) | {"build": folder.manifest["config"]},
-            inputs=InputFacts.of(roles).records,
+            inputs=facts.records,
             counts={
                 "questions": len(folder.questions),
                 "evaluated": report.categories["question_id"].n_unique(),
@@ -235,14 +240,28 @@ def _not_empty(ids: pl.Series, what: str) -> pl.Series:
     return ids
 
 
+def _unfit_probabilities(readings: Sequence[RunAnswers]) -> dict[str, int]:
+    """Return how many rows of files were skipped for their probability alone, by run and condition."""
+    return {
+        f"{condition} probabilities of {one.run.name}: {reason}": count
+        for one in readings
+        for condition, reading in one.probabilities.items()
+        for reason, count in reading.dropped.items()
+        if reason.startswith("probability")
+    }
+
+
 def _answers(
-    folder: FpvgFolder, readings: Sequence[RunAnswers], config: ScoreConfig
+    folder: FpvgFolder,
+    readings: Sequence[RunAnswers],
+    answers: Mapping[str, pl.DataFrame],
+    config: ScoreConfig,
 ) -> dict[str, pl.DataFrame]:
     """Return per run the joined answers of all questions that have a right one."""
     questions = folder.questions.filter(pl.col("answer").is_not_null())
     result = {}
     for answered in readings:
-        table = joined_answers(questions, answered)
+        table = joined_answers(questions, answered, answers)
         result[answered.run.name] = normalised(table, ["answer", *CONDITIONS]) if config.normalize else table
     return result
 

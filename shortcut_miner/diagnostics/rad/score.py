@@ -11,14 +11,16 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.inputs import InputFacts, notes_of
+from shortcut_miner.datasets.answers import FittedAnswers, fit_answers
+from shortcut_miner.datasets.inputs import InputFacts, same_answers_warnings
 from shortcut_miner.datasets.scores import write_report
 from shortcut_miner.diagnostics.rad.config import PairFiles, ScoreConfig
-from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned_folder, read_answers
-from shortcut_miner.errors import ConfigError, examples
+from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned_folder, read_models
+from shortcut_miner.errors import ConfigError, SchemaError, examples
 from shortcut_miner.options import PathText, named_path_lists, option_name
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
+from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.text import answer_forms
 
 METRICS = ("rad", "rad_backward", "accuracy_original", "accuracy_augmented")
@@ -76,22 +78,51 @@ def score(
     config = config or ScoreConfig()
     first, second = named_path_lists("original", original), named_path_lists("augmented", augmented)
     _check_models(first, second)
-    aligned = aligned_files(path) if isinstance(path, PairFiles) else aligned_folder(path)
-    pairs = aligned.pairs
-    answers, readings = read_answers(first, aligned.originals, pairs["original_id"], "original")
-    others, more = read_answers(second, aligned.augmented, pairs["augmented_id"], "augmented")
-    readings |= more
-    report = score_aligned(aligned, answers, others, config)
-    report = dataclasses.replace(report, notes=notes_of(readings))
+    aligned = aligned_folder(path) if isinstance(path, Path) else aligned_files(path, config.on_bad_row)
+    sides = ((first, "original", aligned.originals), (second, "augmented", aligned.augmented))
+    answers, fits, readings = [], [], dict[str, Reading]()
+    for files, what, questions in sides:
+        read = read_models(files, what, config)
+        fitted = fit_answers(
+            {role: list(parts.values()) for role, parts in read.items()},
+            known=questions["question_id"],
+            needed=aligned.pairs[f"{what}_id"].unique(maintain_order=True),
+            options=config,
+        )
+        answers.append(dict(zip(files, fitted.answers.values(), strict=True)))
+        fits.append(fitted)
+        readings |= {role: one for parts in read.values() for role, one in parts.items()}
+    facts = InputFacts.of(readings)
+    pairs = _answered_pairs(aligned.pairs, *fits)
+    report = dataclasses.replace(
+        score_aligned(dataclasses.replace(aligned, pairs=pairs), answers[0], answers[1], config),
+        notes=(*facts.notes, *(note for one in fits for note in one.notes)),
+        warnings=same_answers_warnings(facts.records),
+        dropped={**aligned.facts.dropped, **facts.dropped, **fits[0].dropped, **fits[1].dropped},
+    )
     if out is not None:
         write_report(
             out,
             report,
             config=dataclasses.asdict(config),
-            inputs=(*aligned.records, *InputFacts.of(readings).records),
+            inputs=(*aligned.facts.records, *facts.records),
             counts={"pairs": len(pairs), "models": report.counts["model"].n_unique()},
         )
     return report
+
+
+def _answered_pairs(pairs: pl.DataFrame, original: FittedAnswers, augmented: FittedAnswers) -> pl.DataFrame:
+    """Return the pairs that all models answer on both sides."""
+    is_left_out = pl.col("original_id").is_in(original.left_out.implode()) | pl.col("augmented_id").is_in(
+        augmented.left_out.implode()
+    )
+    kept = pairs.filter(~is_left_out)
+    if kept.is_empty() and len(pairs):
+        raise SchemaError(
+            "predictions: got no pair that all models answer on both sides, expected at least one. "
+            "Check that the files belong together."
+        )
+    return kept
 
 
 def source_of(folder: Path | None, files: PairFiles) -> Path | PairFiles:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.inputs import InputFacts, notes_of
+from shortcut_miner.datasets.answers import fit_answers
+from shortcut_miner.datasets.inputs import InputFacts, same_answers_warnings
 from shortcut_miner.datasets.scores import write_report
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
@@ -82,7 +83,8 @@ def score(
     path : Path
         What ``vqa-ce build`` wrote.
     predictions : mapping of str to Path
-        Model name -> file of question_id and answer, one for each evaluated question.
+        Model name -> file of question_id and answer, one for each evaluated question; what else there may
+        be is `config`'s to say.
     config : ScoreConfig
         Options.
     out : Path, optional
@@ -102,10 +104,22 @@ def score(
     scorer = _scorer(config, soft_labels)
     config = dataclasses.replace(config, scorer=scorer)
     folder = read_folder(path)
-    readings = {name: read_answers(file, config) for name, file in predictions.items()}
-    answers = {name: reading.table for name, reading in readings.items()}
-    labels = {} if soft_labels is None else {"soft labels": read_soft_labels(soft_labels)}
-    roles = {f"predictions of {name}": one for name, one in readings.items()} | labels
+    given = {f"predictions of {name}": read_answers(file, config) for name, file in predictions.items()}
+    labels = {}
+    if soft_labels is not None:
+        labels["soft labels"] = read_soft_labels(soft_labels, on_bad_row=config.on_bad_row)
+    facts = InputFacts.of(given | labels)
+    ids = folder.questions["question_id"]
+    fitted = fit_answers(
+        {role: [reading] for role, reading in given.items()}, known=ids, needed=ids, options=config
+    )
+    folder = dataclasses.replace(
+        folder, questions=folder.questions.filter(~ids.is_in(fitted.left_out.implode()))
+    )
+    answers = {
+        name: table.filter(table["question_id"].is_in(folder.questions["question_id"].implode()))
+        for name, table in zip(predictions, fitted.answers.values(), strict=True)
+    }
     weights = next((reading.table for reading in labels.values()), None)
     encoded = encode_folder(folder)
     everyone = answers | _classifier_answers(folder, encoded)
@@ -126,16 +140,17 @@ def score(
         scores=_in_order(summarise(scored, **options), list(everyone)),
         differences=compare(scored, baseline=config.baseline, **options) if config.baseline else None,
         exploited_shortcuts=exploited_shortcuts(folder, answers, config),
-        notes=notes_of(readings) + notes_of(labels),
-        dropped=InputFacts.of(roles).dropped,
+        notes=facts.notes + fitted.notes,
+        warnings=same_answers_warnings(facts.records),
+        dropped={**facts.dropped, **fitted.dropped},
     )
     if out is not None:
         write_report(
             out,
             report,
             config=dataclasses.asdict(config) | {"build": folder.manifest["config"]},
-            inputs=InputFacts.of(roles).records,
-            counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(readings)},
+            inputs=facts.records,
+            counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(given)},
         )
     return report
 
