@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.inputs import InputFacts
+from shortcut_miner.datasets.answers import fit_answers
+from shortcut_miner.datasets.inputs import InputFacts, same_answers_warnings
 from shortcut_miner.datasets.scores import write_report
 from shortcut_miner.diagnostics.fpvg.answers import (
     ModelRun,
     RunAnswers,
-    check_ids,
     joined_answers,
     normalised,
     read_run,
@@ -151,17 +151,27 @@ def score(
     _check_runs(runs, importance or {})
     tell("read")
     folder = read_folder(path)
-    readings = [read_run(run) for run in runs]
-    importances = read_importances(importance or {})
+    readings = [read_run(run, config) for run in runs]
+    importances = read_importances(importance or {}, config)
     lists, list_readings, notes = _question_lists(folder, id_lists or {}, config)
-    everyone = pl.concat(lists.values()).unique()
-    for answered in readings:
-        notes += check_ids(folder.questions, everyone, answered)
-        notes += tuple(
-            f"{answered.run.name}: {note}" for one in answered.readings.values() for note in one.notes
-        )
+    given = {role: reading for one in readings for role, reading in one.files.items()}
+    facts = InputFacts.of(
+        given
+        | {f"ids {name}": reading for name, reading in list_readings.items()}
+        | {f"importance of {name}": reading for name, reading in importances.items()}
+    )
+    fitted = fit_answers(
+        {role: [reading] for role, reading in given.items()},
+        known=folder.questions["question_id"],
+        needed=pl.concat(lists.values()).unique(maintain_order=True),
+        options=config,
+    )
+    lists = {
+        name: _not_empty(ids.filter(~ids.is_in(fitted.left_out.implode())), name)
+        for name, ids in lists.items()
+    }
     tell("score")
-    answers, texts, told = _answers(folder, readings, config)
+    answers, texts, told = _answers(folder, readings, fitted.answers, config)
     work = Work(folder, readings, answers, config)
     parts, categories, outcomes, quadrant_parts = [], [], [], []
     for name, ids in lists.items():
@@ -180,24 +190,18 @@ def score(
         seeds=over_seeds(scores, runs),
         drops=drops_between(scores, list(lists)) if len(lists) == 2 else None,
         quadrants=pl.concat(quadrant_parts) if quadrant_parts else None,
-        notes=notes + told,
-        warnings=_sentence_warnings(answers),
+        notes=notes + facts.notes + fitted.notes + told,
+        warnings=same_answers_warnings(facts.records) + _sentence_warnings(answers),
         extracted_answers=texts,
+        dropped={**facts.dropped, **_unfit_probabilities(readings), **fitted.dropped},
     )
     if out is not None:
         tell("write")
-        roles = {
-            f"{condition} predictions of {one.run.name}": reading
-            for one in readings
-            for condition, reading in one.readings.items()
-        }
-        roles |= {f"ids {name}": reading for name, reading in list_readings.items()}
-        roles |= {f"importance of {name}": reading for name, reading in importances.items()}
         write_report(
             out,
             report,
             config=dataclasses.asdict(config) | {"build": folder.manifest["config"]},
-            inputs=InputFacts.of(roles).records,
+            inputs=facts.records,
             counts={
                 "questions": len(folder.questions),
                 "evaluated": report.categories["question_id"].n_unique(),
@@ -261,12 +265,26 @@ def _not_empty(ids: pl.Series, what: str) -> pl.Series:
     return ids
 
 
+def _unfit_probabilities(readings: Sequence[RunAnswers]) -> dict[str, int]:
+    """Return how many rows of files were skipped for their probability alone, by run and condition."""
+    return {
+        f"{condition} probabilities of {one.run.name}: {reason}": count
+        for one in readings
+        for condition, reading in one.probabilities.items()
+        for reason, count in reading.dropped.items()
+        if reason.startswith("probability")
+    }
+
+
 def _answers(
-    folder: FpvgFolder, readings: Sequence[RunAnswers], config: ScoreConfig
+    folder: FpvgFolder,
+    readings: Sequence[RunAnswers],
+    answers: Mapping[str, pl.DataFrame],
+    config: ScoreConfig,
 ) -> tuple[dict[str, pl.DataFrame], pl.DataFrame | None, tuple[str, ...]]:
     """Return per run the answers to all questions that have a right one; both texts, and notes."""
     questions = folder.questions.filter(pl.col("answer").is_not_null())
-    tables = {answered.run.name: joined_answers(questions, answered) for answered in readings}
+    tables = {one.run.name: joined_answers(questions, one, answers) for one in readings}
     texts, notes = [], []
     for condition in CONDITIONS if config.extract is not None else ():
         given = {run: table.select("question_id", answer=condition) for run, table in tables.items()}
@@ -279,8 +297,8 @@ def _answers(
     if config.normalize:
         tables = {run: normalised(table, ["answer", *CONDITIONS]) for run, table in tables.items()}
     columns = ["model", "condition", "question_id", "raw_answer", "answer"]
-    answered_texts = pl.concat(texts).select(columns).drop_nulls("raw_answer") if texts else None
-    return tables, answered_texts, tuple(notes)
+    both_texts = pl.concat(texts).select(columns).drop_nulls("raw_answer") if texts else None
+    return tables, both_texts, tuple(notes)
 
 
 def _sentence_warnings(answers: Mapping[str, pl.DataFrame]) -> tuple[str, ...]:

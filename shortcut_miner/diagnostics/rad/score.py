@@ -11,17 +11,19 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.inputs import InputFacts, notes_of
+from shortcut_miner.datasets.answers import FittedAnswers, fit_answers
+from shortcut_miner.datasets.inputs import InputFacts, same_answers_warnings
 from shortcut_miner.datasets.scores import write_report
 from shortcut_miner.diagnostics.rad.config import PairFiles, ScoreConfig
-from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned_folder, read_answers
-from shortcut_miner.errors import ConfigError, examples
+from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned_folder, read_models
+from shortcut_miner.errors import ConfigError, SchemaError, examples
 from shortcut_miner.options import PathText, named_path_lists, option_name
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
 from shortcut_miner.scoring.scorers import Choice, choose_scorer
 from shortcut_miner.scoring.tables import PaperColumns
+from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.text import answer_forms
 
 METRICS = ("rad", "rad_backward", "accuracy_original", "accuracy_augmented")
@@ -91,25 +93,58 @@ def score(
     config = config or ScoreConfig()
     first, second = named_path_lists("original", original), named_path_lists("augmented", augmented)
     _check_models(first, second)
-    aligned = aligned_files(path) if isinstance(path, PairFiles) else aligned_folder(path)
-    pairs = aligned.pairs
-    answers, readings = read_answers(first, aligned.originals, pairs["original_id"], "original")
-    others, more = read_answers(second, aligned.augmented, pairs["augmented_id"], "augmented")
-    readings |= more
-    answers, texts, told = extract_all(answers, config.extract, aligned.originals)
-    others, more_texts, more_told = extract_all(others, config.extract, aligned.augmented)
-    report = score_aligned(aligned, answers, others, config)
-    notes = notes_of(readings) + _of_side("original", told) + _of_side("augmented", more_told) + report.notes
-    report = dataclasses.replace(report, notes=notes, extracted_answers=_both_sides(texts, more_texts))
+    aligned = aligned_folder(path) if isinstance(path, Path) else aligned_files(path, config.on_bad_row)
+    sides = ((first, "original", aligned.originals), (second, "augmented", aligned.augmented))
+    answers, fits, readings, texts, told = [], [], dict[str, Reading](), [], list[str]()
+    for files, what, questions in sides:
+        read = read_models(files, what, config)
+        fitted = fit_answers(
+            {role: list(parts.values()) for role, parts in read.items()},
+            known=questions["question_id"],
+            needed=aligned.pairs[f"{what}_id"].unique(maintain_order=True),
+            options=config,
+        )
+        given = dict(zip(files, fitted.answers.values(), strict=True))
+        found, both, notes = extract_all(given, config.extract, questions)
+        answers.append(found)
+        texts += [] if both is None else [both.with_columns(side=pl.lit(what))]
+        told += [f"{what} predictions of {note}" for note in notes]
+        fits.append(fitted)
+        readings |= {role: one for parts in read.values() for role, one in parts.items()}
+    facts = InputFacts.of(readings)
+    pairs = _answered_pairs(aligned.pairs, *fits)
+    scored = score_aligned(dataclasses.replace(aligned, pairs=pairs), answers[0], answers[1], config)
+    columns = ["model", "side", "question_id", "raw_answer", "answer"]
+    report = dataclasses.replace(
+        scored,
+        notes=(*facts.notes, *(note for one in fits for note in one.notes), *told, *scored.notes),
+        warnings=same_answers_warnings(facts.records) + scored.warnings,
+        extracted_answers=pl.concat(texts).select(columns) if texts else None,
+        dropped={**aligned.facts.dropped, **facts.dropped, **fits[0].dropped, **fits[1].dropped},
+    )
     if out is not None:
         write_report(
             out,
             report,
             config=dataclasses.asdict(config),
-            inputs=(*aligned.records, *InputFacts.of(readings).records),
+            inputs=(*aligned.facts.records, *facts.records),
             counts={"pairs": len(pairs), "models": report.counts["model"].n_unique()},
         )
     return report
+
+
+def _answered_pairs(pairs: pl.DataFrame, original: FittedAnswers, augmented: FittedAnswers) -> pl.DataFrame:
+    """Return the pairs that all models answer on both sides."""
+    is_left_out = pl.col("original_id").is_in(original.left_out.implode()) | pl.col("augmented_id").is_in(
+        augmented.left_out.implode()
+    )
+    kept = pairs.filter(~is_left_out)
+    if kept.is_empty() and len(pairs):
+        raise SchemaError(
+            "predictions: got no pair that all models answer on both sides, expected at least one. "
+            "Check that the files belong together."
+        )
+    return kept
 
 
 def source_of(folder: Path | None, files: PairFiles) -> Path | PairFiles:
@@ -196,12 +231,13 @@ class _Side:
         return choose_scorer(asked)
 
     def right(self, model: str, config: ScoreConfig) -> pl.DataFrame:
-        """Return question_id and whether the model's answer is right."""
-        return _right(self.questions, self.answers[model], config)
+        """Return question_id and whether the model's answer is right, for questions that the pairs name."""
+        return _right(self.questions, self._needed_answers(model), config)
 
     def warnings(self, rights: Mapping[str, pl.DataFrame]) -> Iterator[str]:
         """Give a warning for each model that seems to answer in sentences."""
-        for model, answers in self.answers.items():
+        for model in self.answers:
+            answers = self._needed_answers(model)
             judged = rights[model].join(answers, on="question_id", how="left", validate="1:1")
             asked = judged.select("question_id").join(
                 self.questions, on="question_id", how="left", validate="1:1", maintain_order="left"
@@ -209,6 +245,9 @@ class _Side:
             text = sentence_warning(asked, judged, judged["right"])
             if text:
                 yield f"{self.name} predictions of {model}: {text}"
+
+    def _needed_answers(self, model: str) -> pl.DataFrame:
+        return self.answers[model].filter(pl.col("question_id").is_in(self.needed.implode()))
 
 
 def _judged(aligned: Aligned, rights: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -274,18 +313,6 @@ def _scorer(config: ScoreConfig, choices: Mapping[str, Choice]) -> str:
     names = [*dict.fromkeys(choice.name for choice in choices.values())]
     told = "" if names == ["vqa-official"] else f" ({', '.join(names)})"
     return f"soft >= {config.threshold:g}{told}"
-
-
-def _of_side(side: str, notes: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(f"{side} predictions of {note}" for note in notes)
-
-
-def _both_sides(original: pl.DataFrame | None, augmented: pl.DataFrame | None) -> pl.DataFrame | None:
-    """Return model, side, question_id, raw_answer and answer."""
-    if original is None or augmented is None:
-        return None
-    sided = (original.with_columns(side=pl.lit("original")), augmented.with_columns(side=pl.lit("augmented")))
-    return pl.concat(sided).select("model", "side", "question_id", "raw_answer", "answer")
 
 
 def _complete(scores: pl.DataFrame, models: list[str], kinds: list[str], scorer: str) -> pl.DataFrame:

@@ -14,7 +14,8 @@ import numpy.typing as npt
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.inputs import InputFacts, notes_of
+from shortcut_miner.datasets.answers import fit_answers
+from shortcut_miner.datasets.inputs import InputFacts, same_answers_warnings
 from shortcut_miner.datasets.scores import write_report
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
@@ -93,7 +94,8 @@ def score(
     path : Path
         What ``vqa-ce build`` wrote.
     predictions : mapping of str to Path
-        Model name -> file of question_id and answer, one for each evaluated question.
+        Model name -> file of question_id and answer, one for each evaluated question; what else there may
+        be is `config`'s to say.
     config : ScoreConfig
         Options.
     out : Path, optional
@@ -113,14 +115,26 @@ def score(
     _check_names(predictions, config)
     scorer = _scorer(config, soft_labels)
     folder = read_folder(path)
-    readings = {name: read_answers(file, config) for name, file in predictions.items()}
-    answers = {name: reading.table for name, reading in readings.items()}
-    labels = {} if soft_labels is None else {"soft labels": read_soft_labels(soft_labels)}
-    roles = {f"predictions of {name}": one for name, one in readings.items()} | labels
+    given = {f"predictions of {name}": read_answers(file, config) for name, file in predictions.items()}
+    labels = {}
+    if soft_labels is not None:
+        labels["soft labels"] = read_soft_labels(soft_labels, on_bad_row=config.on_bad_row)
+    facts = InputFacts.of(given | labels)
+    ids = folder.questions["question_id"]
+    fitted = fit_answers(
+        {role: [reading] for role, reading in given.items()}, known=ids, needed=ids, options=config
+    )
+    folder = dataclasses.replace(
+        folder, questions=folder.questions.filter(~ids.is_in(fitted.left_out.implode()))
+    )
+    answers = {
+        name: table.filter(table["question_id"].is_in(folder.questions["question_id"].implode()))
+        for name, table in zip(predictions, fitted.answers.values(), strict=True)
+    }
     weights = next((reading.table for reading in labels.values()), None)
     chosen = choose_scorer(folder.questions, scorer)
     config = dataclasses.replace(config, scorer=cast(Scorer, chosen.as_option))
-    answers, texts, extracted = extract_all(answers, config.extract, folder.questions)
+    answers, texts, told = extract_all(answers, config.extract, folder.questions)
     encoded = encode_folder(folder)
     everyone = answers | _classifier_answers(folder, encoded)
     questions = folder.questions.join(
@@ -140,18 +154,20 @@ def score(
         scores=_in_order(summarise(scored, **options), list(everyone)),
         differences=compare(scored, baseline=config.baseline, **options) if config.baseline else None,
         exploited_shortcuts=exploited_shortcuts(folder, answers, config),
-        notes=notes_of(readings) + notes_of(labels) + extracted + chosen.notes,
-        warnings=chosen.warnings + _sentence_warnings(folder.questions, answers, scored),
+        notes=facts.notes + fitted.notes + told + chosen.notes,
+        warnings=same_answers_warnings(facts.records)
+        + chosen.warnings
+        + _sentence_warnings(folder.questions, answers, scored),
         extracted_answers=texts,
-        dropped=InputFacts.of(roles).dropped,
+        dropped={**facts.dropped, **fitted.dropped},
     )
     if out is not None:
         write_report(
             out,
             report,
             config=dataclasses.asdict(config) | {"build": folder.manifest["config"]},
-            inputs=InputFacts.of(roles).records,
-            counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(readings)}
+            inputs=facts.records,
+            counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(given)}
             | chosen.counts,
         )
     return report

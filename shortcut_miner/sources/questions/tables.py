@@ -33,7 +33,7 @@ COLUMNS = (
 )  # fmt: skip
 _NEEDED = ("question_id", "question", "answer")
 _KINDS: dict[str, Kind] = {"question_id": "id", "image_id": "id", "answers": "texts"}
-_ADVICE = "Name its columns with --columns"
+_NAME, _RENAME = "Name its columns with --columns", "Rename its columns"
 
 
 def column_names(mapping: str | None) -> dict[str, str]:
@@ -75,7 +75,8 @@ def read_question_table(
         Parquet, Arrow (Feather 2), CSV (comma, semicolon, tab), JSON Lines, a JSON list of records or xlsx;
         plain, .gz or .zst, or a zip's member.
     columns : mapping of str to str, optional
-        Our column -> the file's (see :func:`column_names`). question_id, question and answer are needed;
+        Our column -> the file's (see :func:`column_names`); None where the user has no such option.
+        question_id, question and answer are needed;
         without image_id each question is its own image. answers is a list, or text with ``|`` between.
     on_bad_row : {"error", "skip"}
         Raise for all rows that don't fit at once, or skip and count them.
@@ -95,7 +96,9 @@ def read_question_table(
     check_on_bad_row(on_bad_row)
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
-    table, broken = read_columns(flat, _needs(flat, columns or column_names(None)), advice=_ADVICE)
+    advice = _RENAME if columns is None else _NAME
+    needs = _needs(flat, columns or column_names(None), advice)
+    table, broken = read_columns(flat, needs, advice=advice)
     total = flat.total if limit is None else min(limit, flat.total)
     table = table.filter(pl.col(RECORD) < total).with_columns(
         image_id=pl.coalesce("image_id", "question_id"), answer_record_key=pl.lit(None, pl.List(pl.UInt8))
@@ -119,7 +122,7 @@ def read_question_table(
     )
 
 
-def _needs(flat: FlatTable, names: Mapping[str, str]) -> dict[str, Column]:
+def _needs(flat: FlatTable, names: Mapping[str, str], advice: str) -> dict[str, Column]:
     """Return what to read: columns named by the user must be there."""
     needs = {
         name: Column(_KINDS.get(name, "value"), name not in _NEEDED and theirs == name, (theirs,))
@@ -133,7 +136,7 @@ def _needs(flat: FlatTable, names: Mapping[str, str]) -> dict[str, Column]:
     ]
     if missing or not flat.total:
         got = f"a table of {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}"
-        title = f"{flat.path}: got {got}, expected {', '.join(_NEEDED)}. {_ADVICE}."
+        title = f"{flat.path}: got {got}, expected {', '.join(_NEEDED)}. {advice}."
         raise SourceError(problem_list(title, missing))
     return optional(needs)  # a record may lack one
 
