@@ -136,8 +136,8 @@ def _reasons(questions: pl.DataFrame, each: pl.Series) -> tuple[str, ...]:
     )
     if len(alike):
         notes.append(
-            f"{len(alike):,} questions have {OFFICIAL_ANSWERS} or more answers that no id tells apart: "
-            "three-agree, as the official program would leave all equal ones out at once"
+            f"questions with {OFFICIAL_ANSWERS} or more answers that no id tells apart: {len(alike):,}, "
+            "scored by three-agree, as the official program would leave all equal ones out at once"
         )
     return tuple(notes)
 
