@@ -89,10 +89,10 @@ def test_a_mark_is_text_and_no_pattern() -> None:
 
 QUESTIONS = pl.DataFrame(
     {
-        "question_id": ["0", "1", "2", "3"],
-        "question_type": ["color", "color", "how many", None],
-        "answer": ["red", "dark blue", "2", "Yes"],
-        "answers": [["red", "Maroon"], ["dark blue", "blue"], ["2", "two"], None],
+        "question_id": ["0", "1", "2", "3", "4"],
+        "question_type": ["color", "color", "how many", None, "color"],
+        "answer": ["red", "dark blue", "2", "Yes", "Dark blue"],
+        "answers": [["red", "Maroon"], ["dark blue", "blue"], ["2", "two"], None, ["bus"]],
     }
 )
 
@@ -103,7 +103,9 @@ QUESTIONS = pl.DataFrame(
         (0, "The answer is red.", "red"),
         (0, "It looks maroon to me", "Maroon"),  # one annotator's answer, as given
         (1, "It looks maroon to me", "It looks maroon to me"),  # another question's annotator
-        (0, "A dark blue, almost red bus", "dark blue"),  # the longest, right or not
+        (0, "A dark blue, almost red bus", "Dark blue"),  # the longest, right or not
+        (1, "A dark blue, almost red bus", "dark blue"),  # red is right for one question alone
+        (4, "A red bus", "bus"),
         (1, "blue", "blue"),
         (0, "blueish reddish", "blueish reddish"),  # whole words
         (2, "There are two dogs", "2"),
@@ -121,7 +123,7 @@ def test_choices(at: int, text: str | None, expected: str | None) -> None:
 
 
 def test_of_equally_long_choices_the_first_counts() -> None:
-    asked = table("cat", "dog")
+    asked = table("cat", "dog", "cat", "dog")
     assert found("choices", "dog or cat", "cat, dog", questions=asked) == ["dog", "cat"]
 
 
@@ -172,7 +174,8 @@ def test_choices_equal_trying_every_span(asked: list[tuple[str, list[str], str]]
         "answers": [one for _, one, _ in asked],
     }
     questions = pl.DataFrame(columns, schema_overrides={"answers": pl.List(pl.String)})
-    classes = sorted(one for one, _, _ in asked)
+    right = [normalise_answer(one) for one, _, _ in asked]
+    classes = sorted(one for one, _, _ in asked if right.count(normalise_answer(one)) > 1)
     said = [text for _, _, text in asked]
     expected = [plain_choice(text, [*answers, right], classes) for right, answers, text in asked]
     assert found("choices", *said, questions=questions) == expected

@@ -19,6 +19,8 @@ HARDLY_ANY_MATCH = 0.1
 _LINE_MARKS = ".,;:!?\"'`*\u201c\u201d\u2018\u2019\u2026"  # at the ends of a line
 _MARKS = f"{_LINE_MARKS}()[]{{}}"  # at the ends of a word
 _BLANKS = " \t\r\n\u00a0"
+# In a large set almost any word is the right answer to some question; such a word is no choice elsewhere.
+_LEAST_QUESTIONS = 2
 _EVERYONE = ""  # the group of questions whose type is not known
 
 
@@ -31,7 +33,7 @@ class Choices:
     accepted : pl.DataFrame
         question_id, form, choice: each question's accepted answers, as compared and as given.
     classes : pl.DataFrame
-        group, form, choice: the right answers of all questions of one type.
+        group, form, choice: the answers that are right for several questions of one type.
     groups : pl.DataFrame
         question_id, group.
     """
@@ -57,8 +59,9 @@ def extraction_for(how: str, questions: pl.DataFrame) -> Extraction:
     how : str
         "first-line": the first line that is not blank. "last-word": the last word. "after:TEXT": the rest of
         the line after the last TEXT (in any case), or the line below it. All without the marks around them.
-        "choices": the longest accepted answer of the question, or right answer of a question of its type,
-        that stands in the text as whole words after VQA normalisation; the first of equally long ones.
+        "choices": the longest accepted answer of the question, or right answer of two or more questions of
+        its type, that stands in the text as whole words after VQA normalisation; the first of equally long
+        ones.
     questions : pl.DataFrame
         question_id; answer, answers and question_type where they are known.
     """
@@ -200,7 +203,11 @@ def _choices_of(questions: pl.DataFrame) -> Choices:
         parts.append(questions.select("question_id", choice="answer"))
     accepted = _with_forms(pl.concat(parts).drop_nulls("choice"), "choice").filter(pl.col("form") != "")
     right = parts[-1].drop_nulls("choice")
-    classes = _with_forms(right, "choice").join(groups, on="question_id", how="left", validate="m:1")
+    classes = (
+        _with_forms(right, "choice")
+        .join(groups, on="question_id", how="left", validate="m:1", maintain_order="left")
+        .filter(pl.len().over("group", "form") >= _LEAST_QUESTIONS)
+    )
     return Choices(
         accepted=accepted.unique(["question_id", "form"], keep="first", maintain_order=True),
         classes=classes.filter(pl.col("form") != "")
@@ -228,23 +235,25 @@ def _choice_in(answers: pl.DataFrame, choices: Choices) -> pl.Series:
         .with_columns(pl.col("group").fill_null(_EVERYONE))
     )
     words = texts.select("row", "question_id", "group", word=pl.col("form").str.split(" ")).explode("word")
-    words = words.with_row_index("place").with_columns(phrase="word")
-    count = pl.col("form").str.count_matches(" ") + 1
-    forms = pl.concat([choices.accepted.select(count), choices.classes.select(count)])["form"]
-    sizes: set[int] = set(forms.to_list())
-    found = []
-    for size in range(1, max(sizes, default=0) + 1):
-        if size in sizes:
-            for known, key in ((choices.accepted, "question_id"), (choices.classes, "group")):
-                named = known.select(key, "choice", phrase="form")
-                found.append(words.join(named, on=[key, "phrase"], how="inner", validate="m:1"))
-        ends = pl.col("row").shift(-size) == pl.col("row")
-        longer = pl.format("{} {}", "phrase", pl.col("word").shift(-size))
-        words = words.with_columns(phrase=pl.when(ends).then(longer))
-    columns = ["row", "place", "phrase", "choice"]
-    empty = pl.DataFrame(schema={**words.schema, "choice": pl.String})
+    words = words.with_row_index("place")
+    all_words, all_rows = words["word"], words["row"]
+    forms = pl.concat([choices.accepted["form"], choices.classes["form"]]).unique().str.split(" ")
+    phrases = words.select("row", "place", "question_id", "group", phrase="word")
+    found = [phrases.clear().select("row", "place", "phrase", choice="phrase")]
+    for size in range(1, int(forms.list.len().max() or 0) + 1):  # type: ignore[arg-type]
+        # Only what a choice begins with can become one.
+        starts = forms.filter(forms.list.len() >= size).list.head(size).list.join(" ").unique()
+        phrases = phrases.filter(pl.col("phrase").is_in(starts.implode()))
+        for known, key in ((choices.accepted, "question_id"), (choices.classes, "group")):
+            named = known.select(key, "choice", phrase="form")
+            here = phrases.join(named, on=[key, "phrase"], how="inner", validate="m:1")
+            found.append(here.select("row", "place", "phrase", "choice"))
+        next_word, next_row = (one.shift(-size).gather(phrases["place"]) for one in (all_words, all_rows))
+        phrases = phrases.with_columns(phrase=pl.format("{} {}", "phrase", next_word)).filter(
+            (next_row == phrases["row"]).fill_null(False)
+        )
     best = (
-        pl.concat([empty.select(columns), *(one.select(columns) for one in found)])
+        pl.concat(found)
         .sort(pl.col("phrase").str.len_chars(), "place", descending=[True, False], maintain_order=True)
         .unique("row", keep="first", maintain_order=True)
     )
