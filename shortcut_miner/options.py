@@ -58,8 +58,8 @@ class AnswerOptions:
     on_bad_row : {"error", "skip"}
         Stop at rows that don't fit, or count and skip them (exit code 3).
     extract : str, optional
-        Take the answer out of sentences: first-line, last-word, after:TEXT (what follows the last TEXT), or
-        choices (the longest accepted or right answer in it). Texts without it stay as they are.
+        Take the answer out of sentences: the first-line, the last-word, what comes after:TEXT, or of the
+        choices (accepted answers, and common right ones) the longest. Texts without it stay as they are.
     tex_intervals : bool
         Write intervals into scores.tex too.
     """

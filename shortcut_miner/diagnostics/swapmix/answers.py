@@ -62,29 +62,26 @@ class PlanAnswers:
 
 @dataclasses.dataclass(slots=True)
 class _Texts:
-    """The answers taken out of texts, one distinct text at a time, and how often each was given."""
+    """The answers taken out of texts, and how often each was given, block by block."""
 
     extraction: Extraction
-    answers: dict[str, str] = dataclasses.field(default_factory=dict)
-    counts: Counter[str] = dataclasses.field(default_factory=Counter)
+    counts: list[pl.DataFrame] = dataclasses.field(default_factory=list)
 
-    def of(self, given: pl.Series) -> pl.Series:
-        """Return the answer in each text."""
-        counted = given.value_counts(name="count")
-        self.counts.update(dict(counted.iter_rows()))
-        fresh = [text for text in counted[given.name].to_list() if text not in self.answers]
-        asked = pl.DataFrame({"question_id": pl.repeat(None, len(fresh), dtype=pl.String, eager=True)})
-        found = extract(asked.with_columns(pl.Series("answer", fresh, pl.String)), self.extraction)
-        self.answers.update(zip(fresh, found["answer"].to_list(), strict=True))
-        texts = counted[given.name]
-        answers = pl.Series([self.answers[text] for text in texts.to_list()], dtype=pl.String)
-        return given.replace_strict(texts, answers, return_dtype=pl.String)
+    def of(self, block: pl.DataFrame) -> pl.Series:
+        """Return the answer in each row's text."""
+        given = block.select("question_id", raw_answer="answer")
+        found = extract(block.select("question_id", "answer").unique(), self.extraction)
+        both = given.join(
+            found, on=["question_id", "raw_answer"], how="left", validate="m:1", maintain_order="left"
+        )
+        self.counts.append(both.group_by("raw_answer", "answer").agg(count=pl.len()))
+        return both["answer"]
 
     def table(self) -> pl.DataFrame:
         """Return raw_answer, answer and count."""
-        rows = [(text, self.answers[text], count) for text, count in sorted(self.counts.items())]
-        schema = {"raw_answer": pl.String, "answer": pl.String, "count": pl.UInt32}
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        keys = ["raw_answer", "answer"]
+        none = pl.DataFrame(schema={**dict.fromkeys(keys, pl.String), "count": pl.UInt32})
+        return pl.concat([none, *self.counts]).group_by(keys).agg(pl.col("count").sum()).sort(keys)
 
 
 @dataclasses.dataclass(slots=True)
@@ -161,8 +158,7 @@ def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: 
         taken = is_there.nonzero()[0]
         rows += len(taken)
         row = shape.first[place[taken]] + perturbation[taken]
-        given = joined["answer"][taken]
-        given = given if texts is None else texts.of(given)
+        given = joined["answer"][taken] if texts is None else texts.of(joined[taken])
         _put(answers, row, numbers.of(given), config.on_duplicate)
     is_missing = answers == NO_SWAP
     repeated = rows - int((~is_missing).sum())
