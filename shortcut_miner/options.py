@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 
 from shortcut_miner.errors import ConfigError, examples
 
@@ -23,13 +23,96 @@ PathTexts = PathText | Sequence[PathText]  # one or several
 _MOST_SHOWN = 60  # characters of a wrong value
 
 OnBadRow = Literal["error", "skip"]
+OnMissing = Literal["error", "skip"]
+OnExtra = Literal["error", "ignore"]
+OnDuplicate = Literal["error", "first", "last"]
 ItemKinds = Literal["words", "objects", "both"]
 Tokenizer = Literal["basic_english", "spacy", "spacy-lemma"]
 SupersetFilter = Literal["immediate", "all", "none"]
 AnswerTies = Literal["first", "lexicographic"]
-Scorer = Literal["vqa-official", "vqa-normalized", "exact", "soft-labels"]
+SweepScorer = Literal["auto", "vqa-official", "vqa-normalized", "three-agree", "any-answer", "exact"]
+Scorer = Literal[SweepScorer, "soft-labels"]
+
+# How to find the answer in a model's text, or "after:TEXT".
+EXTRACTIONS = ("first-line", "last-word", "choices")
+AFTER = "after:"
 
 _Config = TypeVar("_Config", bound="DataclassInstance")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerOptions:
+    """How a score reads models' answers: the options that all ``score`` commands share.
+
+    A room's ``ScoreConfig`` is one of these with the room's own options added.
+
+    Attributes
+    ----------
+    columns : str, optional
+        Names in the files of answers, as in question_id=qid,answer=response.
+    on_missing : {"error", "skip"}
+        Stop at questions that a model gives no answer to, or leave them out for all models (exit code 3).
+    on_extra : {"error", "ignore"}
+        Stop at answers to questions that nobody asked, or leave them out (exit code 3).
+    on_duplicate : {"error", "first", "last"}
+        Stop at a question answered twice, or keep its first or its last answer (exit code 3).
+    on_bad_row : {"error", "skip"}
+        Stop at rows that don't fit, or count and skip them (exit code 3).
+    extract : str, optional
+        Take the answer out of sentences: the first-line, the last-word, what comes after:TEXT, or of the
+        choices (accepted answers, and common right ones) the longest. Texts without it stay as they are.
+    tex_intervals : bool
+        Write intervals into scores.tex too.
+    """
+
+    answer_columns: ClassVar[tuple[str, ...]] = ("question_id", "answer")  # that `columns` may name
+
+    columns: str | None = None
+    on_missing: OnMissing = "error"
+    on_extra: OnExtra = "error"
+    on_duplicate: OnDuplicate = "error"
+    on_bad_row: OnBadRow = "error"
+    extract: str | None = None
+    tex_intervals: bool = False
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        fill_in(self)
+        named_columns(self.columns, self.answer_columns)
+        check_extract(self.extract)
+
+
+def check_extract(how: str | None) -> None:
+    """Raise ConfigError for what is no way to find an answer in a text."""
+    if how is None or how in EXTRACTIONS:
+        return
+    if not isinstance(how, str) or not how.startswith(AFTER) or not how.removeprefix(AFTER).strip():
+        reject("extract", how, f"one of {', '.join(EXTRACTIONS)}, or {AFTER}TEXT with a text")
+
+
+def named_columns(mapping: str | None, known: Sequence[str]) -> dict[str, str]:
+    """Return our column -> the file's, for those that are named.
+
+    Raises
+    ------
+    ConfigError
+        A part that is no NAME=COLUMN, or a name that is none of `known`.
+
+    >>> named_columns("answer=label, question_id=qid", ["question_id", "answer"])
+    {'answer': 'label', 'question_id': 'qid'}
+    """
+    if not isinstance(mapping, str | None):
+        reject("columns", mapping, f"text, such as {known[-1]}=label")
+    names = {}
+    for part in mapping.split(",") if mapping else ():
+        ours, separator, theirs = (one.strip() for one in part.partition("="))
+        if not (separator and theirs) or ours not in known:
+            raise ConfigError(
+                f"columns: got {part!r}, expected NAME=COLUMN with NAME one of {', '.join(known)}. "
+                "Change --columns."
+            )
+        names[ours] = theirs
+    return names
 
 
 def option_name(name: str) -> str:

@@ -199,7 +199,7 @@ def _check_options(out: Path, manifest: Mapping[str, Any], config: Mapping[str, 
     """Raise ConfigError if a folder's options are not those of the run, naming them."""
     there, now = _flat(manifest["config"]), _flat(json.loads(json.dumps(config)))
     names = {*there, *now} if manifest.get("version") == __version__ else {*there} & {*now}
-    other = sorted(name for name in names if there.get(name) != now.get(name))
+    other = sorted(name for name in names if now.get(name) not in (there.get(name), _BY_INPUTS))
     if other:
         told = ", ".join(
             f"{name} {_shown(there.get(name))}, now {_shown(now.get(name))}" for name in other[:_MOST_OPTIONS]
@@ -212,6 +212,7 @@ def _check_options(out: Path, manifest: Mapping[str, Any], config: Mapping[str, 
 
 
 _MOST_OPTIONS = 8
+_BY_INPUTS = "auto"  # what it comes to is known when the inputs are
 
 
 def _shown(value: object) -> str:

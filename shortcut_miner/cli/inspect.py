@@ -245,5 +245,7 @@ def _in_words(finding: Finding) -> dict[str, str]:
         "bad": "; ".join(f"{count:,} x {reason}" for reason, count in finding.dropped.items()),
     }
     first, *others = finding.problems or ("nothing",)
+    if any("--" in line for line in finding.problems):
+        others.append("(options are those of the command that reads the file)")
     indented = "".join(f"\n              {line}" for line in others)
     return {name: text for name, text in fields.items() if text} | {"wrong": first + indented}

@@ -101,8 +101,12 @@ def run_score(
         report = work(None if dry_run else out, on_stage)
     for text in report.notes:
         note(shown, f"note: {text}")
+    for reason, count in report.dropped.items():
+        note(shown, f"left out: {count:,} x {reason}")
+    for text in report.warnings:
+        warn(text)
     if shown.format == "json":
-        print_json(document(report))
+        print_json(document(report) | {"dropped": report.dropped, "warnings": report.warnings})
     else:
         show(report)
-    return DONE
+    return DONE if report.is_complete else INCOMPLETE

@@ -59,6 +59,19 @@ class InputFacts:
         )
 
 
+def same_answers_warnings(records: Sequence[InputRecord]) -> tuple[str, ...]:
+    """Return a warning for each group of files with the same answers, in whatever order and format."""
+    roles: dict[str, list[str]] = {}
+    for one in records:
+        roles.setdefault(one.content_sha256, []).append(one.role)
+    return tuple(
+        f"{', '.join(same[:-1])} and {same[-1]}: got the same answers, expected different ones. "
+        "Check that each file is the right one."
+        for same in roles.values()
+        if len(same) > 1
+    )
+
+
 def notes_of(readings: Mapping[str, Reading]) -> tuple[str, ...]:
     """Return the notes of readings, each with its role before it."""
     return tuple(f"{role}: {note}" for role, reading in readings.items() for note in reading.notes)

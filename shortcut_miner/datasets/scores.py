@@ -5,13 +5,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from shortcut_miner.datasets.folders import write_manifest, write_tables
 from shortcut_miner.datasets.reports import ScoreReport
 from shortcut_miner.publishing import Inputs, check_target, staged_folder
+from shortcut_miner.scoring.extraction import changed_count
 from shortcut_miner.scoring.tables import write_scores
 from shortcut_miner.storage import InputRecord, Provenance
 
-_NO_TABLES = ("command", "notes")
+_NO_TABLES = ("command", "notes", "warnings", "dropped")
+_SCORES = ("scores.json", "scores.md", "scores.tex", "scores_long.tex")
 
 
 def check_score_target(
@@ -37,7 +41,7 @@ def check_score_target(
     if out is None:
         return
     tables = [field.name for field in dataclasses.fields(kind) if field.name not in _NO_TABLES]
-    names = [f"{name}.parquet" for name in tables] + [f"scores.{form}" for form in ("json", "md", "tex")]
+    names = [*(f"{name}.parquet" for name in tables), *_SCORES]
     check_target(out, command=command, config=config, names=names, inputs=inputs, force=force)
 
 
@@ -51,6 +55,8 @@ def write_report(
     force: bool = False,
 ) -> None:
     """Write every table of a report, the scores as JSON, Markdown and LaTeX too, and the manifest.
+
+    The option tex_intervals of `config` says whether scores.tex has intervals.
 
     Parameters
     ----------
@@ -68,8 +74,20 @@ def write_report(
     ConfigError, SourceError
         See :func:`shortcut_miner.publishing.staged_folder`.
     """
-    provenance = Provenance(command=report.command, config=config, inputs=inputs, counts=counts, dropped={})
+    provenance = Provenance(
+        command=report.command,
+        config=config,
+        inputs=inputs,
+        counts={**counts, **_changed(report.extracted_answers)},
+        dropped=report.dropped,
+    )
     with staged_folder(out, force=force) as folder:
         write_tables(folder, provenance, report.tables)
-        write_scores(folder, report.scores)
+        intervals = bool(config.get("tex_intervals"))
+        write_scores(folder, report.scores, report.paper_columns(), tex_intervals=intervals)
         write_manifest(folder, provenance)
+
+
+def _changed(extracted: pl.DataFrame | None) -> dict[str, int]:
+    """Return how many answers an extraction changed, by their name in the manifest."""
+    return {} if extracted is None else {"answers_changed": changed_count(extracted)[0]}

@@ -113,7 +113,10 @@ def test_score_reads_the_released_results(run_cli: RunCli, tmp_path: Path) -> No
     assert ran.json["scores"]["attribute_reliance"]["overall"]["all"]["model"]["value"] == 100.0
     alone = run_cli(*words)
     assert (alone.code, alone.out) == (2, "")
-    assert "both --class-results and --attribute-results" in alone.err
+    assert alone.err.endswith(
+        "swapmix score: got --class-results, expected a folder that swapmix build wrote with --predictions, "
+        "or --class-results with --attribute-results. Give --attribute-results too.\n"
+    )
 
 
 def test_out_is_not_the_builds_own_folder(run_cli: RunCli, demo: Path) -> None:

@@ -131,7 +131,11 @@ def test_bad_samples_are_told_at_once(write: Write) -> None:
     ]
     path = write("samples", as_lines(*records) + '{"doc_id": 12, "doc": {"question_id": 13}, "filtered_re')
     lines = message_of(path).splitlines()
-    assert lines[0] == f"{path}: got 13 bad of 13 predictions, expected none. Fix them."
+    advice = (
+        "Fix them, or keep one answer a question with --on-duplicate first and skip the other rows with "
+        "--on-bad-row skip."
+    )
+    assert lines[0] == f"{path}: got 13 bad of 13 predictions, expected none. {advice}"
     one = "expected one response"
     assert lines[1:] == [
         "  - line 1 and line 11, question_id: got '1' 2 times, expected an id that occurs once",
@@ -255,12 +259,24 @@ def test_bad_rows_of_a_workbook_are_told_by_their_rows(tmp_path: Path) -> None:
     rows = [["index", "prediction"], [1, "a"], [], [None, "b"], ["  ", "c"], [1, "d"], [2, "e"]]
     path = write_xlsx(tmp_path / "r.xlsx", rows)
     assert message_of(path).splitlines() == [
-        f"{path}: got 4 bad of 5 predictions, expected none. Fix them, or skip them with --on-bad-row skip.",
+        f"{path}: got 4 bad of 5 predictions, expected none. Fix them, or keep one answer a question with "
+        "--on-duplicate first and skip the other rows with --on-bad-row skip.",
         "  - row 2 and row 6, question_id: got '1' 2 times, expected an id that occurs once",
         "  - row 4, question_id: got '', expected an id",
         "  - row 5, question_id: got '  ', expected an id",
     ]
-    assert read_predictions(path, on_bad_row="skip").table.rows() == [("2", "e")]
+    reading = read_predictions(path, on_bad_row="skip", on_duplicate="last")
+    assert reading.table.rows() == [("1", "d"), ("2", "e")]
+    assert reading.dropped == {
+        "question_id: expected an id": 2,
+        "answer to a question answered already, the last one kept": 1,
+    }
+    told = message_of(path, on_bad_row="skip").splitlines()
+    assert told == [
+        f"{path}: got 2 bad of 5 predictions, expected none. Fix them, or keep one answer a question with "
+        "--on-duplicate first.",
+        "  - row 2 and row 6, question_id: got '1' 2 times, expected an id that occurs once",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -364,8 +380,9 @@ def test_the_right_answer_is_never_taken_for_the_models(write: Write, tmp_path: 
     else:
         path = write("p", content[form])
     assert message_of(path) == (
-        f"{path}: got both answer and prediction beside question_id, expected only the model's. "
-        "Rename the model's to answer and leave the other one out."
+        f"{path}: got 'answer' beside 'prediction', expected one column that can be the model's answer: the "
+        "other may be the right one. Name the model's with --columns answer=prediction or "
+        "--columns answer=answer."
     )
 
 

@@ -121,7 +121,8 @@ def test_all_bad_records_are_told_at_once(write: Write) -> None:
     path = write("p.json", records)
     twice = "question_id: got '1' 2 times, expected an id that occurs once"
     assert message_of(path).splitlines() == [
-        f"{path}: got 9 bad of 9 predictions, expected none. Fix them.",
+        f"{path}: got 9 bad of 9 predictions, expected none. Fix them, or keep one answer a question with "
+        "--on-duplicate first and skip the other rows with --on-bad-row skip.",
         f"  - record 0 and record 7, {twice}",
         *(f"  - record {number}, {problem}" for number, problem in problems),
     ]

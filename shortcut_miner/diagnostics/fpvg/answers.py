@@ -7,10 +7,14 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS
-from shortcut_miner.errors import ConfigError, SchemaError, examples, problem_list
-from shortcut_miner.sources.answers.predictions import read_predictions
+from shortcut_miner.errors import ConfigError, examples
+from shortcut_miner.options import AnswerOptions, named_columns
+from shortcut_miner.sources.answers.predictions import read_answers
 from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.sources.questions.values import Kind, values_reader
 from shortcut_miner.text import answer_forms
+
+_PROBABILITY: dict[str, Kind] = {"question_id": "id", "probability": "number"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,85 +74,57 @@ def runs_of(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunAnswers:
-    """One run as read: per condition the reading, and the probability of the *all* answer where given."""
+    """One run as read: per condition the answers, and the probability of the *all* answer where given."""
 
     run: ModelRun
     readings: Mapping[str, Reading]
+    probabilities: Mapping[str, Reading] = dataclasses.field(default_factory=dict)
+
+    @property
+    def files(self) -> dict[str, Reading]:
+        """The answers by role."""
+        return {self.role(condition): reading for condition, reading in self.readings.items()}
+
+    def role(self, condition: str) -> str:
+        """Return what the file of a condition is called in records and messages."""
+        return f"{condition} predictions of {self.run.name}"
 
 
-def read_run(run: ModelRun) -> RunAnswers:
-    """Read the three files of a run.
+def read_run(run: ModelRun, options: AnswerOptions) -> RunAnswers:
+    """Read the three files of a run; probabilities only if all three have them.
 
     Raises
     ------
     SourceError
-        A file that can't be read, or has an id twice.
+        A file that can't be read, or has rows that don't fit.
     """
-    return RunAnswers(run, {name: read_predictions(run.file(name)) for name in CONDITIONS})
+    names = named_columns(options.columns, options.answer_columns)
+    answers = {condition: read_answers(run.file(condition), options) for condition in CONDITIONS}
+    readers = {
+        condition: values_reader(
+            run.file(condition), _PROBABILITY, "probability", names=names, what="probabilities",
+            on_bad_row=options.on_bad_row,
+        )
+        for condition in CONDITIONS
+    }  # fmt: skip
+    present = {condition: read for condition, read in readers.items() if read is not None}
+    if len(present) < len(readers):
+        return RunAnswers(run, answers)
+    return RunAnswers(run, answers, {condition: read() for condition, read in present.items()})
 
 
-def joined_answers(questions: pl.DataFrame, answered: RunAnswers) -> pl.DataFrame:
-    """Return question_id, image_id, answer, and the answer under each condition, null where there is none."""
+def joined_answers(
+    questions: pl.DataFrame, answered: RunAnswers, answers: Mapping[str, pl.DataFrame]
+) -> pl.DataFrame:
+    """Return question_id, image_id, answer, and the answer under each condition, null where there is none.
+
+    `answers` are tables by the run's roles.
+    """
     table = questions.select("question_id", "image_id", "answer")
-    for condition, reading in answered.readings.items():
-        given = reading.table.select("question_id", pl.col("answer").alias(condition))
+    for condition in answered.readings:
+        given = answers[answered.role(condition)].select("question_id", pl.col("answer").alias(condition))
         table = table.join(given, on="question_id", how="left", validate="1:1", maintain_order="left")
     return table
-
-
-def check_ids(questions: pl.DataFrame, evaluated: pl.Series, answered: RunAnswers) -> tuple[str, ...]:
-    """Raise if a run lacks an evaluated question, or wrote ids that it must have changed; return notes.
-
-    Parameters
-    ----------
-    questions : pl.DataFrame
-        All questions of the build.
-    evaluated : pl.Series
-        Ids of those that the metric needs.
-    answered : RunAnswers
-        The run.
-
-    Raises
-    ------
-    SchemaError
-        Questions without an answer under some condition, or ids without their leading zeros: by condition,
-        with counts and examples.
-    """
-    problems, notes = [], []
-    known = questions["question_id"]
-    for condition, reading in answered.readings.items():
-        given = reading.table["question_id"]
-        strangers = given.filter(~given.is_in(known.implode()))
-        missing = known.filter(~known.is_in(given.implode()))
-        shortened = _without_zeros(missing, strangers)
-        needed = evaluated.filter(~evaluated.is_in(given.implode()))
-        if len(shortened):
-            pairs = [f"{short} for {long}" for short, long in shortened.head(3).iter_rows()]
-            problems.append(
-                f"{condition}: {len(shortened):,} ids lost their leading zeros ({', '.join(pairs)}); "
-                "write ids as text"
-            )
-        elif len(needed):
-            problems.append(f"{condition}: no answer to {len(needed):,} questions ({examples(needed)})")
-        if len(strangers) and not len(shortened):
-            notes.append(
-                f"{answered.run.name}, {condition}: answers to {len(strangers):,} other questions left out"
-            )
-    if problems:
-        title = (
-            f"predictions of {answered.run.name}: got ids that don't fit, expected an answer to each of the "
-            f"{len(evaluated):,} evaluated questions under each condition. Correct the files."
-        )
-        raise SchemaError(problem_list(title, problems))
-    return tuple(notes)
-
-
-def _without_zeros(missing: pl.Series, strangers: pl.Series) -> pl.DataFrame:
-    """Return the strange ids that are a missing one without its leading zeros: short, long."""
-    digits = pl.col("long").str.strip_chars_start("0").replace("", "0")
-    stripped = missing.to_frame("long").with_columns(short=digits)
-    changed = stripped.filter(pl.col("short") != pl.col("long"))
-    return changed.filter(pl.col("short").is_in(strangers.implode())).select("short", "long")
 
 
 def normalised(table: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

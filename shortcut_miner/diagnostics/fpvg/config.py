@@ -6,10 +6,10 @@ article (Reich et al., Findings of EMNLP 2023). The room's README has the table 
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.options import OnBadRow, as_paths, check_between, check_whole, fill_in
+from shortcut_miner.options import AnswerOptions, OnBadRow, as_paths, check_between, check_whole, fill_in
 
 Preset = Literal["default", "code", "paper"]
 Relevant = Literal["path", "final"]
@@ -108,8 +108,8 @@ class FpvgConfig:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreConfig:
-    """Options of ``fpvg score``.
+class ScoreConfig(AnswerOptions):
+    """Options of ``fpvg score``; see also :class:`shortcut_miner.options.AnswerOptions`.
 
     Attributes
     ----------
@@ -123,6 +123,8 @@ class ScoreConfig:
         Of the bootstrap.
     """
 
+    answer_columns: ClassVar[tuple[str, ...]] = ("question_id", "answer", "probability")
+
     normalize: bool = False
     trust_ids: bool = False
     resamples: int = 1000
@@ -130,5 +132,6 @@ class ScoreConfig:
 
     def __post_init__(self) -> None:
         """Check every value."""
+        AnswerOptions.__post_init__(self)
         check_whole(self, "resamples", 0)
         check_whole(self, "seed", 0)

@@ -8,13 +8,13 @@ import polars as pl
 
 from shortcut_miner.diagnostics.fpvg import faithfulness
 from shortcut_miner.diagnostics.fpvg.answers import ModelRun, RunAnswers
-from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, ScoreConfig
+from shortcut_miner.diagnostics.fpvg.config import ScoreConfig
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder
 from shortcut_miner.scoring.intervals import summarise
+from shortcut_miner.sources.answers.predictions import one_a_question
 from shortcut_miner.sources.opening.reading import Reading
-from shortcut_miner.sources.questions.values import Kind, read_question_values, values_reader
+from shortcut_miner.sources.questions.values import Kind, read_question_values
 
-_PROBABILITY: dict[str, Kind] = {"question_id": "id", "probability": "number"}
 _IMPORTANCE: dict[str, Kind] = {"question_id": "id", "region_index": "index", "importance": "number"}
 
 
@@ -37,31 +37,28 @@ def changes(work: Work, grounding: pl.DataFrame) -> tuple[list[pl.DataFrame], pl
     """Return sufficiency and comprehensiveness of the runs whose three files have probabilities."""
     tables = []
     for answered in work.runs:
-        readers = {
-            condition: values_reader(
-                answered.run.file(condition), _PROBABILITY, "probability", what="probabilities"
-            )
-            for condition in CONDITIONS
-        }
-        present = {condition: read for condition, read in readers.items() if read is not None}
-        if len(present) < len(readers):
+        if not answered.probabilities:
             continue
         table = grounding.filter(pl.col("model") == answered.run.name)
-        for condition, read in present.items():
+        for condition, reading in answered.probabilities.items():
+            given, _ = one_a_question(reading.table, work.config)
             table = table.join(
-                read().table.rename({"probability": condition}), on="question_id", how="left",
+                given.rename({"probability": condition}), on="question_id", how="inner",
                 validate="1:1", maintain_order="left",
             )  # fmt: skip
         tables.append(faithfulness.with_changes(table).with_columns(scorer=pl.lit(work.scorer)))
-    if not tables:
+    if not sum(map(len, tables)):
         return [], None
     table = pl.concat(tables)
     return [_by_grounding(table, faithfulness.CHANGES, work)], faithfulness.quadrants(table)
 
 
-def read_importances(files: Mapping[str, Path]) -> dict[str, Reading]:
+def read_importances(files: Mapping[str, Path], config: ScoreConfig) -> dict[str, Reading]:
     """Return question_id, region_index and importance of each run's file."""
-    return {name: read_question_values(file, _IMPORTANCE, what="importances") for name, file in files.items()}
+    return {
+        name: read_question_values(file, _IMPORTANCE, what="importances", on_bad_row=config.on_bad_row)
+        for name, file in files.items()
+    }
 
 
 def ranking(work: Work, grounding: pl.DataFrame, importances: Mapping[str, Reading]) -> list[pl.DataFrame]:

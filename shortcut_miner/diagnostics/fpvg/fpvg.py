@@ -20,6 +20,9 @@ from shortcut_miner.diagnostics.fpvg.config import (
 )
 from shortcut_miner.options import (
     OnBadRow,
+    OnDuplicate,
+    OnExtra,
+    OnMissing,
     PathText,
     PathTexts,
     as_path,
@@ -104,6 +107,13 @@ def score(
     out: PathText | None = None,
     force: bool = False,
     config: ScoreConfig | None = None,
+    columns: str | None = None,
+    on_missing: OnMissing = "error",
+    on_extra: OnExtra = "error",
+    on_duplicate: OnDuplicate = "error",
+    on_bad_row: OnBadRow = "error",
+    extract: str | None = None,
+    tex_intervals: bool = False,
     normalize: bool = False,
     trust_ids: bool = False,
     resamples: int = 1000,
@@ -128,6 +138,7 @@ def score(
         Replace the scores of a run with other options.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
+    columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
     normalize, trust_ids, resamples, seed
         See :class:`ScoreConfig`.
 

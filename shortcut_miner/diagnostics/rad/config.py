@@ -4,7 +4,15 @@ import dataclasses
 from pathlib import Path
 from typing import Literal
 
-from shortcut_miner.options import OnBadRow, as_paths, check_between, check_whole, fill_in, reject
+from shortcut_miner.options import (
+    AnswerOptions,
+    OnBadRow,
+    as_paths,
+    check_between,
+    check_whole,
+    fill_in,
+    reject,
+)
 
 TYPES = ("colors", "how-many", "what-kind")
 FORMS = ("are", "are-there", "bare", "no-verb")
@@ -147,14 +155,15 @@ def _listed(name: str, value: str, known: tuple[str, ...]) -> str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreConfig:
-    """Options of ``rad score``.
+class ScoreConfig(AnswerOptions):
+    """Options of ``rad score``; see also :class:`shortcut_miner.options.AnswerOptions`.
 
     Attributes
     ----------
     correct : {"equal", "soft"}
-        An answer is right if it equals the question's answer after VQA normalisation, or if its official
-        VQA accuracy reaches the threshold.
+        An answer is right if it equals the question's answer after VQA normalisation, or if its VQA accuracy
+        reaches the threshold: the official one with 10 or more annotators' answers, with fewer as in vqa-ce
+        score's --scorer auto.
     threshold : float
         Least accuracy of a right answer with --correct soft, above 0 and at most 1.
     resamples : int
@@ -170,7 +179,7 @@ class ScoreConfig:
 
     def __post_init__(self) -> None:
         """Check every value."""
-        fill_in(self)
+        AnswerOptions.__post_init__(self)
         check_between(self, "threshold", 0, 1, above=True)
         check_whole(self, "resamples", 0)
         check_whole(self, "seed", 0)

@@ -11,7 +11,7 @@ from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles
 from shortcut_miner.diagnostics.rad.pools import POOL_SCHEMA, check_pools
 from shortcut_miner.errors import ConfigError, SourceError
-from shortcut_miner.options import OnBadRow
+from shortcut_miner.options import OnBadRow, option_name
 from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
@@ -98,10 +98,13 @@ def read_questions(
     annotations: Path | None,
     columns: Mapping[str, str] | None = None,
     *,
+    role: str = "annotations",
     on_bad_row: OnBadRow = "error",
     limit: int | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Reading]]:
     """Return questions with answers from VQA's two files, one table or GQA's JSON, and the readings by role.
+
+    `role` is the option that takes the annotations, for messages.
 
     Raises
     ------
@@ -115,8 +118,8 @@ def read_questions(
     if not is_table(source):
         if not is_gqa_questions(parse_json(source).top):
             raise ConfigError(
-                f"annotations: got none for {questions}, expected the answers to its questions. "
-                "Give --annotations, or a table of questions and answers."
+                f"{role}: got none for {questions}, expected the answers to its questions. "
+                f"Give {option_name(role)}, or a table of questions and answers."
             )
         reading = read_gqa_questions(questions, on_bad_row=on_bad_row, limit=limit)
         return reading.table.select(Questions.column_names()), {"questions": reading}

@@ -19,6 +19,9 @@ from shortcut_miner.diagnostics.rad.config import (
 )
 from shortcut_miner.options import (
     OnBadRow,
+    OnDuplicate,
+    OnExtra,
+    OnMissing,
     PathText,
     as_path_if_given,
     check_counts,
@@ -101,6 +104,13 @@ def score(
     out: PathText | None = None,
     force: bool = False,
     config: ScoreConfig | None = None,
+    columns: str | None = None,
+    on_missing: OnMissing = "error",
+    on_extra: OnExtra = "error",
+    on_duplicate: OnDuplicate = "error",
+    on_bad_row: OnBadRow = "error",
+    extract: str | None = None,
+    tex_intervals: bool = False,
     correct: Correct = "equal",
     threshold: float = 0.5,
     resamples: int = 1000,
@@ -122,6 +132,7 @@ def score(
         Replace the scores of a run with other options.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
+    columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
     correct, threshold, resamples, seed
         See :class:`ScoreConfig`.
 

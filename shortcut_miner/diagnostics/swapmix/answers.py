@@ -1,24 +1,32 @@
 """A model's answers to the perturbations of a plan: Parquet, CSV, JSONL or a JSON list."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
-from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
+from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
+from shortcut_miner.diagnostics.swapmix.metrics import NO_SWAP, PlanShape
+from shortcut_miner.errors import SchemaError, examples, problem_list
+from shortcut_miner.options import OnDuplicate, named_columns
+from shortcut_miner.scoring.extraction import Extraction, extract, extraction_for, extraction_note
+from shortcut_miner.sources.answers.answer_column import check_columns, needs_of
+from shortcut_miner.sources.answers.predictions import REPEATED
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_blocks
-from shortcut_miner.sources.opening.reading import RECORD, settle
+from shortcut_miner.sources.opening.reading import find_problems, settle, without_bad
 from shortcut_miner.text import answer_forms
 
 COLUMNS = {"question_id": Column("id"), "perturbation": Column("whole"), "answer": Column("text")}
 _ROWS_AT_ONCE = 1 << 20
+_EXPECTED = {"question_id": "an id", "perturbation": "a whole number", "answer": "text"}
 _NONE = -1
+MISSING, EXTRA = "perturbation without an answer", "answer to a perturbation that the plan lacks"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,19 +36,52 @@ class PlanAnswers:
     Attributes
     ----------
     answers : ndarray of int32
-        Of each row; equal answers have equal numbers.
+        Of each row; equal answers have equal numbers. `NO_SWAP` where there is none.
     right : ndarray of int32
         Of each question's right answer; -1 if the model never gives it.
     file : FileFacts
         What was read.
     notes : tuple of str
         What was decided, in words.
+    dropped : mapping of str to int
+        What was left out on request, by reason.
+    names : pl.Series
+        The answer of each number, as compared.
+    texts : pl.DataFrame or None
+        With an extraction: raw_answer, answer, and count, how often it was given; sorted by raw_answer.
     """
 
     answers: NDArray[np.int32]
     right: NDArray[np.int32]
     file: FileFacts
     notes: tuple[str, ...]
+    dropped: Mapping[str, int]
+    names: pl.Series
+    texts: pl.DataFrame | None = None
+
+
+@dataclasses.dataclass(slots=True)
+class _Texts:
+    """The answers taken out of texts, and how often each was given, block by block."""
+
+    extraction: Extraction
+    counts: list[pl.DataFrame] = dataclasses.field(default_factory=list)
+
+    def of(self, block: pl.DataFrame) -> pl.Series:
+        """Return the answer in each row's text."""
+        given = block.select("question_id", raw_answer="answer")
+        found = extract(block.select("question_id", "answer").unique(), self.extraction)
+        both = given.join(
+            found, on=["question_id", "raw_answer"], how="left", validate="m:1", maintain_order="left"
+        )
+        self.counts.append(both.group_by("raw_answer", "answer").agg(count=pl.len()))
+        return both["answer"]
+
+    def table(self) -> pl.DataFrame:
+        """Return raw_answer, answer and count."""
+        keys = ["raw_answer", "answer"]
+        none = pl.DataFrame(schema={**dict.fromkeys(keys, pl.String), "count": pl.UInt32})
+        return pl.concat([none, *self.counts]).group_by(keys).agg(pl.col("count").sum()).sort(keys)
 
 
 @dataclasses.dataclass(slots=True)
@@ -68,10 +109,8 @@ def _normalised(answers: list[str]) -> list[str]:
     return list(pl.Series(answers).replace_strict(forms["answer"], forms["normalised"]).to_list())
 
 
-def read_plan_answers(
-    path: Path, shape: PlanShape, excluded: set[str], *, normalise: bool = False
-) -> PlanAnswers:
-    """Return a model's answers to every row of a plan.
+def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: ScoreConfig) -> PlanAnswers:
+    """Return a model's answers to the rows of a plan.
 
     Parameters
     ----------
@@ -82,26 +121,29 @@ def read_plan_answers(
         The plan.
     excluded : set of str
         Questions of the build that are not in the plan: answers to them are left out.
-    normalise : bool
-        Compare answers after VQA normalisation.
+    config : ScoreConfig
+        How answers are read and taken out of sentences, and whether they are compared after VQA
+        normalisation.
 
     Raises
     ------
     SourceError
-        The file can't be read, is of another format, or has a null.
+        The file can't be read, is of another format, or has rows that don't fit.
     SchemaError
         Perturbations without an answer, with two, or that the plan lacks: the message names questions.
     """
-    source = open_source(path)
-    numbers = _Numbers(normalise)
+    source = open_source(path, keep_workbooks=True)
+    numbers = _Numbers(config.normalize)
+    texts = None if config.extract is None else _Texts(extraction_for(config.extract, shape.questions))
     right = numbers.of(shape.questions["answer"])
-    answers = np.full(len(shape.kind), _NONE, np.int32)
+    answers = np.full(len(shape.kind), NO_SWAP, np.int32)
     places = shape.questions.select("question_id").with_row_index("place")
     lengths = shape.lengths()
     unknown: list[str] = []
-    rows = left_out = 0
+    dropped: Counter[str] = Counter()
+    rows = left_out = extra = 0
     flat = open_table(source)
-    for block in _blocks(flat):
+    for block in _blocks(flat, config, dropped):
         joined = block.join(places, on="question_id", how="left", validate="m:1", maintain_order="left")
         place = joined["place"].cast(pl.Int64).fill_null(_NONE).to_numpy()
         perturbation = joined["perturbation"].cast(pl.Int64).to_numpy()
@@ -110,13 +152,50 @@ def read_plan_answers(
             strange = joined.filter(pl.Series(~is_there))
             is_excluded = strange["question_id"].is_in(list(excluded))
             left_out += int(is_excluded.sum())
-            unknown += _named(strange.filter(~is_excluded))
+            extra += int((~is_excluded).sum())
+            if config.on_extra == "error":
+                unknown += _named(strange.filter(~is_excluded))
         taken = is_there.nonzero()[0]
         rows += len(taken)
-        answers[shape.first[place[taken]] + perturbation[taken]] = numbers.of(joined["answer"])[taken]
-    _check_whole(path, shape, answers, rows, unknown)
-    notes = (f"answers to questions that the plan leaves out: {left_out:,}",) if left_out else ()
-    return PlanAnswers(answers, right, source.facts(), flat.notes + notes)
+        row = shape.first[place[taken]] + perturbation[taken]
+        given = joined["answer"][taken] if texts is None else texts.of(joined[taken])
+        _put(answers, row, numbers.of(given), config.on_duplicate)
+    is_missing = answers == NO_SWAP
+    repeated = rows - int((~is_missing).sum())
+    _check_whole(path, shape, is_missing, repeated, unknown, config)
+    counts = {
+        MISSING: int(is_missing.sum()),
+        EXTRA: extra,
+        f"{REPEATED}, the {config.on_duplicate} one kept": repeated,
+    }
+    dropped.update({reason: count for reason, count in counts.items() if count})
+    notes = [f"answers to questions that the plan leaves out: {left_out:,}"] if left_out else []
+    table = None if texts is None else texts.table()
+    if table is not None and config.extract is not None:
+        notes.append(extraction_note(table, config.extract))
+    return PlanAnswers(
+        answers=answers,
+        right=right,
+        file=source.facts(),
+        notes=(*flat.notes, *notes),
+        dropped=dict(dropped),
+        names=pl.Series([*numbers.given], dtype=pl.String),
+        texts=table,
+    )
+
+
+def _put(
+    answers: NDArray[np.int32], row: NDArray[np.int64], given: NDArray[np.int32], on_duplicate: OnDuplicate
+) -> None:
+    """Write the answers of a block to their rows; of several to one row the one that is kept."""
+    if on_duplicate != "error":
+        step = 1 if on_duplicate == "first" else -1
+        row, at = np.unique(row[::step], return_index=True)
+        given = given[::step][at]
+        if on_duplicate == "first":
+            is_fresh = answers[row] == NO_SWAP
+            row, given = row[is_fresh], given[is_fresh]
+    answers[row] = given
 
 
 def _named(rows: pl.DataFrame) -> list[str]:
@@ -125,47 +204,52 @@ def _named(rows: pl.DataFrame) -> list[str]:
 
 
 def _check_whole(
-    path: Path, shape: PlanShape, answers: NDArray[np.int32], rows: int, unknown: list[str]
+    path: Path,
+    shape: PlanShape,
+    is_missing: NDArray[np.bool_],
+    repeated: int,
+    unknown: list[str],
+    config: ScoreConfig,
 ) -> None:
-    """Raise SchemaError for all that is missing, too much or there twice."""
-    is_missing = answers == _NONE
-    missing = int(is_missing.sum())
-    problems = []
-    if missing:
-        per_question = np.add.reduceat(is_missing, shape.first)
-        named = shape.questions["question_id"].filter(pl.Series(per_question > 0)).to_list()
+    """Raise SchemaError for all that is missing, too much or there twice and must not be."""
+    problems, ways = [], ["Answer every row of swaps.parquet once, perturbation 0 (no swap) too"]
+    missing = is_missing if config.on_missing == "error" else is_missing & (shape.kind == 0)
+    if missing.any() and config.on_missing != "skip":
+        named = shape.questions["question_id"].filter(pl.Series(np.logical_or.reduceat(missing, shape.first)))
         problems.append(
-            f"{missing:,} perturbations of {len(named):,} questions without an answer: {examples(named)}"
+            f"{int(missing.sum()):,} perturbations of {len(named):,} questions without an answer: "
+            f"{examples(named)}"
         )
-    if rows > len(answers) - missing:
-        problems.append(f"{rows - len(answers) + missing:,} answers to a perturbation that has one already")
+        ways.append("leave these questions out for all models with --on-missing skip")
+        if config.on_missing == "error":
+            ways.append("read it as no such swap with --on-missing no-swap")
+    if repeated and config.on_duplicate == "error":
+        problems.append(f"{repeated:,} answers to a perturbation that has one already")
+        ways.append("keep one with --on-duplicate first")
     if unknown:
         problems.append(
             f"{len(unknown):,} answers to what the plan lacks, question (perturbation): {examples(unknown)}"
         )
+        ways.append("leave these answers out with --on-extra ignore")
     if problems:
         title = (
             f"{path}: got answers that don't fit the plan, expected one for each of its "
-            f"{len(answers):,} rows. "
-            "Answer every row of swaps.parquet once, perturbation 0 (no swap) too."
+            f"{len(is_missing):,} rows. {', or '.join(ways)}."
         )
         raise SchemaError(problem_list(title, problems))
 
 
-def _blocks(flat: FlatTable) -> Iterator[pl.DataFrame]:
-    """Give the answers of a file in blocks; tens of millions of rows must not be there at once."""
-    if missing := flat.missing(COLUMNS):
-        raise SourceError(
-            f"{flat.path}: got a table without {examples(missing)} (it has "
-            f"{examples(flat.columns, limit=20)}), expected {', '.join(COLUMNS)}. Rename its columns."
-        )
-    for block, problems in read_blocks(flat, COLUMNS, _ROWS_AT_ONCE):
-        settle(flat.path, "answers", problems, flat.total, "error", flat.label)
-        nulls = {name: count for name in COLUMNS if (count := block[name].null_count())}
-        if nulls:
-            told = ", ".join(f"{count:,} in {name}" for name, count in nulls.items())
-            raise SourceError(
-                f"{flat.path}: got values that are missing or no whole numbers ({told}), expected none. "
-                "Correct them."
-            )
-        yield block.drop(RECORD)
+def _blocks(flat: FlatTable, config: ScoreConfig, dropped: "Counter[str]") -> Iterator[pl.DataFrame]:
+    """Give the answers of a file in blocks; tens of millions of rows must not be there at once.
+
+    Rows that are skipped on request are counted in `dropped`, by reason.
+    """
+    named = named_columns(config.columns, config.answer_columns)
+    needs = needs_of(named, COLUMNS)
+    check_columns(flat, needs, named)
+    for block, problems in read_blocks(flat, needs, _ROWS_AT_ONCE):
+        found = list(problems)
+        for name, expected in _EXPECTED.items():
+            found += find_problems(block, pl.col(name).is_null(), name, expected)
+        dropped.update(settle(flat.path, "answers", found, flat.total, config.on_bad_row, flat.label))
+        yield without_bad(block, found)

@@ -6,14 +6,23 @@ A preset fills in the options that were not given: ``paper`` follows the article
 
 import dataclasses
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from shortcut_miner.options import OnBadRow, as_paths, check_between, check_whole, fill_in, reject
+from shortcut_miner.options import (
+    AnswerOptions,
+    OnBadRow,
+    as_paths,
+    check_between,
+    check_whole,
+    fill_in,
+    reject,
+)
 
 Preset = Literal["code", "paper"]
 PlanKind = Literal["evaluation", "training", "perfect-sight"]
 ContextKey = Literal["id", "name"]
 Padding = Literal["random", "none"]
+OnMissingSwap = Literal["error", "skip", "no-swap"]
 
 PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
@@ -151,11 +160,14 @@ class SwapMixConfig:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreConfig:
-    """Options of ``swapmix score``.
+class ScoreConfig(AnswerOptions):
+    """Options of ``swapmix score``; see also :class:`shortcut_miner.options.AnswerOptions`.
 
     Attributes
     ----------
+    on_missing : {"error", "skip", "no-swap"}
+        Stop at swaps that a model gives no answer to, leave their questions out for all models, or read them
+        as no such swap (exit code 3).
     k : int, optional
         Read only the first k swaps of each kind and object; default all of them.
     exclude_padding : bool
@@ -168,6 +180,9 @@ class ScoreConfig:
         Of the bootstrap.
     """
 
+    answer_columns: ClassVar[tuple[str, ...]] = ("question_id", "perturbation", "answer")
+
+    on_missing: OnMissingSwap = "error"  # type: ignore[assignment]  # a choice more
     k: int | None = None
     exclude_padding: bool = False
     normalize: bool = False
@@ -176,6 +191,7 @@ class ScoreConfig:
 
     def __post_init__(self) -> None:
         """Check every value."""
+        AnswerOptions.__post_init__(self)
         if self.k is not None:
             check_whole(self, "k", 1)
         check_whole(self, "resamples", 0)

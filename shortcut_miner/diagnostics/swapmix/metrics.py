@@ -11,6 +11,7 @@ from shortcut_miner.scoring.intervals import summarise
 
 Flags = NDArray[np.bool_]
 CLASS, ATTRIBUTE = 1, 2
+NO_SWAP = np.iinfo(np.int32).min  # no model's answer
 METRICS = (
     "accuracy",
     "object_reliance",
@@ -55,6 +56,20 @@ class PlanShape:
         """Return how many rows each question has."""
         return np.diff(np.append(self.first, len(self.kind)))
 
+    def where(self, is_kept: Flags) -> "PlanShape":
+        """Return the rows of some questions, by a flag a question."""
+        rows = np.repeat(is_kept, self.lengths())
+        lengths = self.lengths()[is_kept]
+        return PlanShape(
+            questions=self.questions.filter(pl.Series(is_kept)),
+            first=np.cumsum(lengths) - lengths,
+            kind=self.kind[rows],
+            index=self.index[rows],
+            is_padding=self.is_padding[rows],
+            from_class=self.from_class[rows],
+            classes=self.classes,
+        )
+
     def question_of_rows(self) -> NDArray[np.int64]:
         """Return the question of each row."""
         return np.repeat(np.arange(len(self.first)), self.lengths())
@@ -90,14 +105,15 @@ def judge(
     Parameters
     ----------
     answers : ndarray of int32
-        A number for the answer of each row; equal answers have equal numbers.
+        A number for the answer of each row; equal answers have equal numbers; `NO_SWAP` for a swap that
+        counts as not made.
     right : ndarray of int32
         The number of each question's right answer, -1 if it is nobody's answer.
     """
     question = shape.question_of_rows()
     original = answers[shape.first]
     is_correct = original == right
-    counts = shape.kind > 0
+    counts = (shape.kind > 0) & (answers != NO_SWAP)
     if config.k is not None:
         counts &= shape.index <= config.k
     if config.exclude_padding:

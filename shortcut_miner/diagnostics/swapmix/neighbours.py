@@ -143,7 +143,7 @@ def _similar_parquet(source: Source) -> pl.DataFrame:
     problems += find_problems(
         table, ~in_range | pl.col("cosine").is_null(), "cosine", "a number from -1 to 1"
     )
-    settle(source, "neighbours", problems, len(table), "error", flat.label)
+    settle(source, "neighbours", problems, len(table), None, flat.label)
     return table.select("class", "neighbour", "cosine")
 
 

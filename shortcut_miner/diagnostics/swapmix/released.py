@@ -68,7 +68,7 @@ def read_restructured(path: Path, limit: int | None = None) -> Reading:
         schema_overrides={"relevant_objects": pl.List(pl.String), "question": pl.String},
     ).with_row_index(RECORD)
     problems += find_duplicates(table, "question_id")
-    settle(source, "questions", problems, len(table), "error", lambda at: f"question {ids[at][0]}")
+    settle(source, "questions", problems, len(table), None, lambda at: f"question {ids[at][0]}")
     if table.is_empty():
         raise SourceError(
             f"{path}: got 0 questions, expected at least one. Check that this is the right file."

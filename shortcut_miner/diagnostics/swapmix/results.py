@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shortcut_miner.diagnostics.swapmix.config import OnMissingSwap
 from shortcut_miner.diagnostics.swapmix.metrics import ATTRIBUTE, CLASS, PlanShape
 from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
 from shortcut_miner.sources.opening.files import FileFacts, Source, open_source
@@ -71,6 +72,8 @@ class Results:
         What was read.
     notes : tuple of str
         What was decided, in words.
+    dropped : mapping of str to int
+        Questions that a run lacks, by role.
     """
 
     shape: PlanShape
@@ -78,10 +81,15 @@ class Results:
     right: NDArray[np.int32]
     files: Mapping[str, FileFacts]
     notes: tuple[str, ...]
+    dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
-def read_results(class_results: Path, attribute_results: Path) -> Results:
+def read_results(
+    class_results: Path, attribute_results: Path, on_missing: OnMissingSwap = "error"
+) -> Results:
     """Return the answers of a class run and an attribute run.
+
+    A question that one run lacks is an error, left out, or read as one of which that run swaps nothing.
 
     Raises
     ------
@@ -95,13 +103,36 @@ def read_results(class_results: Path, attribute_results: Path) -> Results:
         "attribute_results": open_source(attribute_results),
     }
     classes, attributes = (_read(source) for source in sources.values())
-    if classes.keys() != attributes.keys():
-        odd = sorted(classes.keys() ^ attributes.keys())
+    odd = sorted(classes.keys() ^ attributes.keys())
+    if odd and on_missing == "error":
         raise SchemaError(
             f"{class_results} and {attribute_results}: got {len(odd):,} questions in one of them only "
-            f"({examples(odd)}), expected the same questions. Give both runs of one model."
+            f"({examples(odd)}), expected the same questions. Give both runs of one model, or read a missing "
+            "question as no such swap with --on-missing no-swap, or leave it out with --on-missing skip."
         )
-    return _joined(classes, attributes, {role: source.facts() for role, source in sources.items()})
+    dropped = {
+        f"{role}: question without an answer": lost
+        for role, run, other in (
+            ("class_results", classes, attributes), ("attribute_results", attributes, classes),
+        )
+        if (lost := len(other.keys() - run.keys()))
+    }  # fmt: skip
+    if on_missing == "skip":
+        classes = {one: run for one, run in classes.items() if one in attributes}
+        attributes = {one: run for one, run in attributes.items() if one in classes}
+        if not classes:
+            raise SchemaError(
+                f"{class_results} and {attribute_results}: got no question in both, expected at least one. "
+                "Give both runs of one model."
+            )
+    else:
+        classes, attributes = (
+            run | {one: dataclasses.replace(answered, given=answered.given[:1], names=[])
+                   for one, answered in other.items() if one not in run}
+            for run, other in ((classes, attributes), (attributes, classes))
+        )  # fmt: skip
+    found = _joined(classes, attributes, {role: source.facts() for role, source in sources.items()})
+    return dataclasses.replace(found, dropped=dropped)
 
 
 def _joined(

@@ -5,21 +5,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.inputs import file_record
+from shortcut_miner.datasets.inputs import file_record, same_answers_warnings
 from shortcut_miner.datasets.scores import check_score_target, write_report
-from shortcut_miner.diagnostics.swapmix.answers import read_plan_answers
+from shortcut_miner.diagnostics.swapmix.answers import PlanAnswers, read_plan_answers
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
-from shortcut_miner.diagnostics.swapmix.metrics import METRICS, PlanShape, judge, summary
+from shortcut_miner.diagnostics.swapmix.metrics import METRICS, NO_SWAP, Flags, PlanShape, judge, summary
 from shortcut_miner.diagnostics.swapmix.outputs import read_folder
 from shortcut_miner.diagnostics.swapmix.results import read_results
 from shortcut_miner.diagnostics.swapmix.shape import read_shape
-from shortcut_miner.errors import ConfigError
+from shortcut_miner.errors import ConfigError, SchemaError
+from shortcut_miner.options import reject
+from shortcut_miner.scoring.extraction import sentence_warning
+from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.files import FileFacts
+from shortcut_miner.storage import InputRecord
 
 COMMAND = "swapmix score"
+Answers = NDArray[np.int32]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -51,6 +58,14 @@ class ScoreReport(reports.ScoreReport):
         wide = self.scores.pivot("metric", index="model", values="value")
         return wide.select("model", *(name for name in METRICS if name in wide.columns))
 
+    def paper_columns(self) -> PaperColumns:
+        """Return accuracy, the reliances and effective accuracy."""
+        return {
+            metric.replace("_", " ").capitalize(): (metric, "overall", "all")
+            for metric in METRICS
+            if metric != "effective_accuracy_perturbations_only"
+        }
+
 
 def score_any(
     folder: Path | None,
@@ -69,14 +84,24 @@ def score_any(
     ConfigError
         Neither a folder with predictions nor both result files, or some of each.
     """
+    of_plan = {"a folder": folder, "--predictions": predictions or None}
+    of_results = {"--class-results": class_results, "--attribute-results": attribute_results}
     if folder is not None and predictions and class_results is None and attribute_results is None:
         return score(folder, predictions, config, out, force=force)
     if class_results is not None and attribute_results is not None and folder is None and not predictions:
         return score_results(class_results, attribute_results, config, out, force=force)
+    given = [name for name, value in (of_plan | of_results).items() if value is not None]
+    if {*given} & {*of_plan} and {*given} & {*of_results}:
+        advice = "Leave one or the other out"
+    elif not given:
+        advice = "Give one or the other"
+    else:
+        wanted = of_plan if given[0] in of_plan else of_results
+        (missing,) = {*wanted} - {*given}
+        advice = f"Give {missing} too"
     raise ConfigError(
-        "swapmix score: got neither a folder with --predictions nor both --class-results and "
-        "--attribute-results (or some of each), expected one of the two. See: shortcut-miner swapmix "
-        "score --help"
+        f"swapmix score: got {' and '.join(given) or 'nothing'}, expected a folder that swapmix build wrote "
+        f"with --predictions, or --class-results with --attribute-results. {advice}."
     )
 
 
@@ -99,7 +124,8 @@ def score(
     config : ScoreConfig
         Options.
     out : Path, optional
-        Folder for scores.parquet, class_flips.parquet, scores.{json,md,tex} and manifest.json.
+        Folder for scores.parquet, class_flips.parquet, scores.{json,md,tex}, scores_long.tex and
+        manifest.json.
     force : bool
         Replace the scores of a run with other options.
 
@@ -116,22 +142,107 @@ def score(
     recorded = dataclasses.asdict(config) | {"build": folder.manifest["config"]}
     read = {"folder": path, "predictions": [*predictions.values()]}
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
-    shape = read_shape(folder)
-    excluded = folder.excluded()
-    scores, classes, notes, files = [], [], [], {}
-    for model, file in predictions.items():
-        given = read_plan_answers(file, shape, excluded, normalise=config.normalize)
-        verdicts = judge(shape, given.answers, given.right, config)
-        scores.append(summary(shape, verdicts, model, config))
-        classes.append(verdicts.classes.select(pl.lit(model).alias("model"), pl.all()))
-        notes += [f"{model}: {note}" for note in given.notes]
-        files[f"predictions of {model}"] = given.file
-    report = ScoreReport(
-        command=COMMAND, scores=pl.concat(scores), class_flips=pl.concat(classes), notes=tuple(notes)
+    _check_k(config, int(folder.manifest["config"]["k"]))
+    shape, excluded = read_shape(folder), folder.excluded()
+    given = {model: read_plan_answers(file, shape, excluded, config) for model, file in predictions.items()}
+    notes = [f"predictions of {model}: {note}" for model, one in given.items() for note in one.notes]
+    is_whole = _answered(shape, given, config)
+    if not is_whole.all():
+        notes.append(
+            f"questions left out for all models, as some give no answer to a swap: "
+            f"{int((~is_whole).sum()):,} of {len(is_whole):,}"
+        )
+    judged = _judged(
+        shape.where(is_whole),
+        {
+            model: (one.answers[np.repeat(is_whole, shape.lengths())], one.right[is_whole])
+            for model, one in given.items()
+        },
+        config,
+    )
+    texts = [
+        one.texts.select(pl.lit(model).alias("model"), pl.all())
+        for model, one in given.items()
+        if one.texts is not None
+    ]
+    files = {f"predictions of {model}": one.file for model, one in given.items()}
+    report = dataclasses.replace(
+        judged,
+        notes=tuple(notes),
+        warnings=same_answers_warnings(_records(files))
+        + judged.warnings
+        + _sentence_warnings(given, shape, is_whole),
+        extracted_answers=pl.concat(texts) if texts else None,
+        dropped={
+            f"predictions of {model}: {reason}": count
+            for model, one in given.items()
+            for reason, count in one.dropped.items()
+        },
     )
     if out is not None:
         _write(out, report, files, shape, recorded, force=force)
     return report
+
+
+def _answered(shape: PlanShape, given: Mapping[str, PlanAnswers], config: ScoreConfig) -> Flags:
+    """Return which questions are scored: with ``on_missing="skip"``, those that every model answers wholly.
+
+    Raises
+    ------
+    SchemaError
+        There are none.
+    """
+    is_whole = np.ones(len(shape.first), np.bool_)
+    if config.on_missing == "skip":
+        for one in given.values():
+            is_whole &= ~np.logical_or.reduceat(one.answers == NO_SWAP, shape.first)
+    if not is_whole.any():
+        raise SchemaError(
+            "predictions: got no question whose swaps all models answer, expected at least one. "
+            "Check that the files belong to this plan."
+        )
+    return is_whole
+
+
+def _sentence_warnings(
+    given: Mapping[str, PlanAnswers], shape: PlanShape, is_whole: Flags
+) -> tuple[str, ...]:
+    """Return a warning for each model that seems to answer in sentences, by its answers without a swap."""
+    found = {}
+    for model, one in given.items():
+        original, wanted = (numbers[is_whole] for numbers in (one.answers[shape.first], one.right))
+        said, right = (pl.DataFrame({"answer": one.names.gather(numbers)}) for numbers in (original, wanted))
+        found[model] = sentence_warning(right, said, pl.Series(original == wanted))
+    return tuple(f"predictions of {model}: {text}" for model, text in found.items() if text)
+
+
+def _judged(
+    shape: PlanShape, answers: Mapping[str, tuple[Answers, Answers]], config: ScoreConfig
+) -> ScoreReport:
+    """Return the scores of models from the numbers of their answers and of the right ones."""
+    scores, classes, warnings = [], [], []
+    for model, (given, right) in answers.items():
+        verdicts = judge(shape, given, right, config)
+        scores.append(summary(shape, verdicts, model, config))
+        classes.append(verdicts.classes.select(pl.lit(model).alias("model"), pl.all()))
+        swaps = int(((shape.kind > 0) & (given != NO_SWAP)).sum())
+        if swaps and not (verdicts.flips_class | verdicts.flips_attribute).any():
+            warnings.append(
+                f"{model}: got the same answer with each of {swaps:,} swaps as without one, expected some "
+                "change. Check that the model saw the swaps."
+            )
+    return ScoreReport(
+        command=COMMAND,
+        scores=pl.concat(scores),
+        class_flips=pl.concat(classes),
+        warnings=tuple(warnings),
+    )
+
+
+def _check_k(config: ScoreConfig, most: int) -> None:
+    """Raise ConfigError for more swaps an object than there are."""
+    if config.k is not None and config.k > most:
+        reject("k", config.k, f"at most {most}, the swaps of each kind and object that there are")
 
 
 def score_results(
@@ -163,19 +274,27 @@ def score_results(
     ConfigError
         ``k`` or ``exclude_padding`` for results that don't say which swap is which.
     """
+    if config.columns is not None:
+        reject("columns", config.columns, "none with result files, which have no columns")
+    if config.extract is not None:
+        reject("extract", config.extract, "none with result files, whose answers are numbers")
     read = {"class_results": class_results, "attribute_results": attribute_results}
     check_score_target(out, ScoreReport, COMMAND, dataclasses.asdict(config), read, force=force)
-    found = read_results(class_results, attribute_results)
+    found = read_results(class_results, attribute_results, config.on_missing)
     if config.exclude_padding or (config.k is not None and not found.shape.classes):
         option = "exclude_padding" if config.exclude_padding else "k"
         raise ConfigError(
             f"{option}: got it with results that don't say which swaps these are, expected a plan. "
             "Leave it out, or score predictions on a build."
         )
-    verdicts = judge(found.shape, found.answers, found.right, config)
-    classes = verdicts.classes.select(pl.lit(model).alias("model"), pl.all())
-    scores = summary(found.shape, verdicts, model, config)
-    report = ScoreReport(command=COMMAND, scores=scores, class_flips=classes, notes=found.notes)
+    _check_k(config, int(found.shape.index.max(initial=0)))
+    judged = _judged(found.shape, {model: (found.answers, found.right)}, config)
+    report = dataclasses.replace(
+        judged,
+        notes=found.notes,
+        warnings=same_answers_warnings(_records(found.files)) + judged.warnings,
+        dropped=found.dropped,
+    )
     if out is not None:
         _write(out, report, found.files, found.shape, dataclasses.asdict(config), force=force)
     return report
@@ -195,6 +314,9 @@ def _write(
         "rows": len(shape.kind),
         "models": report.scores["model"].n_unique(),
     }
-    # Tens of millions of rows: the digest is of the file's bytes alone.
-    inputs = [file_record(role, file) for role, file in files.items()]
-    write_report(out, report, config=config, inputs=inputs, counts=counts, force=force)
+    write_report(out, report, config=config, inputs=_records(files), counts=counts, force=force)
+
+
+def _records(files: Mapping[str, FileFacts]) -> list[InputRecord]:
+    """Return the manifest's entries: tens of millions of rows, so the digest is of the files' bytes alone."""
+    return [file_record(role, file) for role, file in files.items()]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from shortcut_miner.diagnostics.swapmix.config import (
     ContextKey,
+    OnMissingSwap,
     Padding,
     PlanKind,
     Preset,
@@ -19,6 +20,8 @@ from shortcut_miner.diagnostics.swapmix.config import (
 )
 from shortcut_miner.options import (
     OnBadRow,
+    OnDuplicate,
+    OnExtra,
     PathText,
     PathTexts,
     as_path_if_given,
@@ -116,6 +119,13 @@ def score(
     out: PathText | None = None,
     force: bool = False,
     config: ScoreConfig | None = None,
+    columns: str | None = None,
+    on_missing: OnMissingSwap = "error",
+    on_extra: OnExtra = "error",
+    on_duplicate: OnDuplicate = "error",
+    on_bad_row: OnBadRow = "error",
+    extract: str | None = None,
+    tex_intervals: bool = False,
     k: int | None = None,
     exclude_padding: bool = False,
     normalize: bool = False,
@@ -138,6 +148,7 @@ def score(
         Replace the scores of a run with other options.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
+    columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
     k, exclude_padding, normalize, resamples, seed
         See :class:`ScoreConfig`.
 

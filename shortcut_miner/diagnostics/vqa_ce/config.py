@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import (
+    AnswerOptions,
     AnswerTies,
     ItemKinds,
     OnBadRow,
@@ -24,7 +25,6 @@ from shortcut_miner.options import (
 
 Preset = Literal["code", "paper"]
 Vote = Literal["best", "weighted"]
-SweepScorer = Literal["vqa-official", "vqa-normalized", "exact"]
 SupportRounding = Literal["floor-float32", "ceil"]
 
 DEFAULT_MIN_COUNT = 8
@@ -185,13 +185,15 @@ class VqaCeConfig:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreConfig:
-    """Options of ``vqa-ce score``.
+class ScoreConfig(AnswerOptions):
+    """Options of ``vqa-ce score``; see also :class:`shortcut_miner.options.AnswerOptions`.
 
     Attributes
     ----------
-    scorer : {"vqa-official", "vqa-normalized", "exact", "soft-labels"}, optional
-        How answers are scored; default vqa-official, or soft-labels with --soft-labels.
+    scorer : {"auto", "vqa-official", "vqa-normalized", "three-agree", "any-answer", "exact", "soft-labels"}
+        How answers are scored. auto: by the annotators' answers of each question, vqa-official for 10 or
+        more, three-agree (three matches are full score) for 3 to 9, any-answer for 1 or 2; soft-labels with
+        --soft-labels.
     baseline : str, optional
         Model that all others are compared with, question by question.
     min_count : int
@@ -202,7 +204,7 @@ class ScoreConfig:
         Of the bootstrap.
     """
 
-    scorer: Scorer | None = None
+    scorer: Scorer = "auto"
     baseline: str | None = None
     min_count: int = 5
     resamples: int = 1000
@@ -210,7 +212,7 @@ class ScoreConfig:
 
     def __post_init__(self) -> None:
         """Check every value."""
-        fill_in(self)
+        AnswerOptions.__post_init__(self)
         check_whole(self, "min_count", 1)
         check_whole(self, "resamples", 0)
         check_whole(self, "seed", 0)

@@ -53,7 +53,7 @@ def read_inputs(files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None
     )
     val, *val_readings = read_vqa(files.val_questions, files.val_annotations, on_bad_row=skip, limit=limit)
     readings = dict(zip(_VQA_ROLES, (*train_readings, *val_readings), strict=True))
-    warnings: list[str | None] = []
+    warnings: list[str | None] = [_shared_warning(train, val)]
     labels = None
     if config.items != "words" and files.detections is not None:
         readings["detections"] = read_labels(files.detections, on_bad_row=skip)
@@ -61,6 +61,18 @@ def read_inputs(files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None
         for split, table in (("training questions", train), ("validation questions", val)):
             warnings.append(check_image_join(table["image_id"], labels["image_id"], left=split))
     return VqaCeInputs(train=train, val=val, labels=labels, facts=InputFacts.of(readings, warnings))
+
+
+def _shared_warning(train: pl.DataFrame, val: pl.DataFrame) -> str | None:
+    """Return the warning about questions that are in both splits; None if there are none."""
+    keys = ["question_id", "image_id", "question"]
+    shared = len(val.join(train, on=keys, how="semi", maintain_order="left"))
+    if not shared:
+        return None
+    return (
+        f"validation questions: got {shared:,} of {len(val):,} that are training questions too, expected "
+        "none: rules are tested where they were mined. Check the files."
+    )
 
 
 _VQA_ROLES = ("train_questions", "train_annotations", "val_questions", "val_annotations")

@@ -12,7 +12,6 @@ from shortcut_miner.diagnostics.vqa_ce.config import (
     Preset,
     ScoreConfig,
     SupportRounding,
-    SweepScorer,
     Vote,
     VqaCeConfig,
     VqaCeFiles,
@@ -21,10 +20,14 @@ from shortcut_miner.options import (
     AnswerTies,
     ItemKinds,
     OnBadRow,
+    OnDuplicate,
+    OnExtra,
+    OnMissing,
     PathText,
     PathTexts,
     Scorer,
     SupersetFilter,
+    SweepScorer,
     Tokenizer,
     as_path,
     as_path_if_given,
@@ -125,7 +128,14 @@ def score(
     out: PathText | None = None,
     force: bool = False,
     config: ScoreConfig | None = None,
-    scorer: Scorer | None = None,
+    columns: str | None = None,
+    on_missing: OnMissing = "error",
+    on_extra: OnExtra = "error",
+    on_duplicate: OnDuplicate = "error",
+    on_bad_row: OnBadRow = "error",
+    extract: str | None = None,
+    tex_intervals: bool = False,
+    scorer: Scorer = "auto",
     baseline: str | None = None,
     min_count: int = 5,
     resamples: int = 1000,
@@ -147,6 +157,7 @@ def score(
         Replace the scores of a run with other options.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
+    columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
     scorer, baseline, min_count, resamples, seed
         See :class:`ScoreConfig`.
 
@@ -192,7 +203,7 @@ def sweep(
     detections: PathTexts | None = None,
     min_counts: Sequence[int] = (8, 16, 32, 64),
     min_confidences: Sequence[float] = (0.2, 0.3, 0.5, 0.7, 0.9),
-    scorer: SweepScorer = "vqa-official",
+    scorer: SweepScorer = "auto",
     out: PathText | None = None,
     limit: int | None = None,
     threads: int | None = None,

@@ -1,26 +1,29 @@
 """A model's answers: VQA results or GQA predictions JSON, flat tables like these, and evaluators' files."""
 
 import os
-from dataclasses import replace
 
 import polars as pl
 
-from shortcut_miner.options import OnBadRow
+from shortcut_miner.options import AnswerOptions, OnBadRow, OnDuplicate, named_columns
 from shortcut_miner.sources.answers.evaluators import AnswerRows
 from shortcut_miner.sources.answers.formats import PREDICTIONS
-from shortcut_miner.sources.answers.results import GQA_PREDICTIONS, RESULTS
-from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.answers.results import GQA_PREDICTIONS, RESULTS, read_named
+from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import (
+    RECORD,
+    Problem,
     Reading,
-    check_on_bad_row,
+    bad_records,
     find_duplicates,
     find_problems,
-    finished,
     is_blank,
+    settle,
+    without_bad,
 )
 from shortcut_miner.sources.recognise import known_format
 
+REPEATED = "answer to a question answered already"
 _EXPECTED = (
     f"{RESULTS} ([{{question_id, answer}}]), {GQA_PREDICTIONS} ([{{questionId, prediction}}]), JSONL, CSV "
     "or Parquet with the columns question_id, answer, lmms-eval samples, or VLMEvalKit results (index, "
@@ -29,7 +32,12 @@ _EXPECTED = (
 
 
 def read_predictions(
-    path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error", allow_doc_id: bool = False
+    path: str | os.PathLike[str],
+    *,
+    columns: str | None = None,
+    on_duplicate: OnDuplicate = "error",
+    on_bad_row: OnBadRow = "error",
+    allow_doc_id: bool = False,
 ) -> Reading:
     """Return a model's answers, one row a question, in file order.
 
@@ -37,6 +45,10 @@ def read_predictions(
     ----------
     path : path-like
         A plain, .gz or .zst file, a zip with one member, or ``archive.zip/member``.
+    columns : str, optional
+        Names in the file, as in ``question_id=qid,answer=response``: it is read as a flat table then.
+    on_duplicate : {"error", "first", "last"}
+        Raise for questions that are answered twice, or keep the first or the last answer.
     on_bad_row : {"error", "skip"}
         Raise for all rows that don't fit at once, or skip and count them.
     allow_doc_id : bool
@@ -62,19 +74,54 @@ def read_predictions(
     ``index``. In lmms-eval samples the answer is the filtered response without the white space around it;
     the id is ``doc.question_id``, ``doc.questionId``, ``doc.id``, or one that a metric holds.
     """
-    check_on_bad_row(on_bad_row)
+    options = AnswerOptions(columns=columns, on_duplicate=on_duplicate, on_bad_row=on_bad_row)
+    return _read(path, options, allow_doc_id)
+
+
+def read_answers(path: str | os.PathLike[str], options: AnswerOptions) -> Reading:
+    """Return a model's answers as the options of a score say; see :func:`read_predictions`."""
+    return _read(path, options, allow_doc_id=False)
+
+
+def _read(path: str | os.PathLike[str], options: AnswerOptions, allow_doc_id: bool) -> Reading:
     source = open_source(path, keep_workbooks=True)
     content = Content(source)
-    found = known_format(content, PREDICTIONS, _EXPECTED)
-    rows: AnswerRows = found.read(content, allow_doc_id)
-    table = rows.table
-    problems = rows.problems + find_problems(table, is_blank("question_id"), "question_id", "an id")
-    problems += find_duplicates(table, "question_id")
-    reading = finished(
-        source, found.kind, table, problems,
-        what="predictions", total=rows.total, on_bad_row=on_bad_row, label=rows.label,
-    )  # fmt: skip
-    return replace(reading, notes=rows.notes + _empty_answer_notes(reading.table))
+    rows: AnswerRows
+    if named := named_columns(options.columns, options.answer_columns):
+        kind, rows = f"predictions {content.table.form}", read_named(content, named)
+    else:
+        found = known_format(content, PREDICTIONS, _EXPECTED)
+        kind, rows = found.kind, found.read(content, allow_doc_id)
+    problems = rows.problems + find_problems(rows.table, is_blank("question_id"), "question_id", "an id")
+    table, dropped = _settled(source, rows, problems, options)
+    notes = rows.notes + _empty_answer_notes(table)
+    return Reading(table=table, kind=kind, file=source.facts(), dropped=dropped, notes=notes)
+
+
+def _settled(
+    source: Source, rows: AnswerRows, problems: list[Problem], options: AnswerOptions
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Return one answer a question, and how many rows were left out on request, by reason."""
+    table, on_bad_row = rows.table, options.on_bad_row
+    told = problems
+    if on_bad_row == "skip":
+        told, table = [], table.filter(~pl.col(RECORD).is_in(bad_records(problems)))
+    if options.on_duplicate == "error" and (duplicates := find_duplicates(table, "question_id")):
+        skip = " and skip the other rows with --on-bad-row skip" if told else ""
+        advice = f"Fix them, or keep one answer a question with --on-duplicate first{skip}"
+        settle(source, "predictions", duplicates + told, rows.total, None, rows.label, advice=advice)
+    dropped = settle(source, "predictions", problems, rows.total, on_bad_row, rows.label)
+    table, repeated = one_a_question(without_bad(rows.table, problems), options)
+    return table, dropped | repeated
+
+
+def one_a_question(table: pl.DataFrame, options: AnswerOptions) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Return the answer of each question that the options keep, and how many others there were, if any."""
+    if options.on_duplicate == "error":
+        return table, {}
+    kept = table.unique("question_id", keep=options.on_duplicate, maintain_order=True)
+    lost = len(table) - len(kept)
+    return kept, {f"{REPEATED}, the {options.on_duplicate} one kept": lost} if lost else {}
 
 
 def _empty_answer_notes(table: pl.DataFrame) -> tuple[str, ...]:

@@ -1,12 +1,13 @@
 """Models' answers in the datasets' own formats: VQA results, GQA predictions, and flat tables like these."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from shortcut_miner.errors import SourceError
+from shortcut_miner.sources.answers.answer_column import check_columns, needs_of
 from shortcut_miner.sources.answers.evaluators import AnswerRows, answer_rows
 from shortcut_miner.sources.opening.columns import Column
+from shortcut_miner.sources.opening.flat_tables import FlatTable
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import find_problems
@@ -15,6 +16,10 @@ RESULTS, GQA_PREDICTIONS = "VQA results JSON", "GQA predictions JSON"
 PREDICTIONS_JSONL, PREDICTIONS_CSV = "predictions JSONL", "predictions CSV"
 PREDICTIONS_PARQUET, PREDICTIONS_ARROW = "predictions Parquet", "predictions Arrow"
 COLUMNS, GQA_FIELDS = ("question_id", "answer"), ("questionId", "prediction")
+NEEDS = {
+    "question_id": Column("id", names=("question_id", "questionId")),
+    "answer": Column("text", names=("answer", "prediction")),
+}
 
 
 def are_predictions(lines: Sequence[tuple[int, bytes]]) -> bool:
@@ -29,16 +34,29 @@ def read_results(content: Content, allow_doc_id: bool) -> AnswerRows:
     Raises
     ------
     SourceError
-        There is a prediction too: then `answer` may be the right answer, and scoring it would give 100.
+        Another column may be the model's, such as ``response``: then `answer` may be the right answer, and
+        scoring it would give 100. See :func:`.answer_column.rival_columns`.
     """
-    table = content.table
-    if {"answer", "prediction"} <= {*table.columns}:
-        raise SourceError(
-            f"{table.path}: got both answer and prediction beside question_id, expected only the model's. "
-            "Rename the model's to answer and leave the other one out."
-        )
-    needs = {"question_id": Column("id"), "answer": Column("text")}
-    rows = answer_rows(table, needs)
+    return _checked_rows(content.table, {}, content.table.notes)
+
+
+def read_named(content: Content, columns: Mapping[str, str]) -> AnswerRows:
+    """Return the answers of a flat table of any form whose columns the user names: ours -> the file's.
+
+    Raises
+    ------
+    SourceError
+        A column that the file lacks.
+    """
+    named = {ours: theirs for ours, theirs in columns.items() if ours in COLUMNS}
+    notes = tuple(f"{ours}: column {theirs}" for ours, theirs in named.items())
+    return _checked_rows(content.table, named, content.table.notes + notes)
+
+
+def _checked_rows(table: FlatTable, columns: Mapping[str, str], notes: tuple[str, ...]) -> AnswerRows:
+    needs = needs_of(columns, NEEDS)
+    check_columns(table, needs, columns)
+    rows = answer_rows(table, needs, notes)
     for name, expected in (("question_id", "an id"), ("answer", "text")):
         rows.problems.extend(find_problems(rows.table, pl.col(name).is_null(), name, expected))
     return rows

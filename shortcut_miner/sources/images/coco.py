@@ -78,7 +78,7 @@ def read_coco_labels(content: Content, on_bad_row: OnBadRow) -> Reading:
     dropped = settle(source, "records", problems, total, on_bad_row, label_of)
     labels = _named(without_bad(instances, problems), images, categories)
     if labels.is_empty():  # nothing good is left, whatever was asked for
-        settle(source, "records", problems, total, "error", label_of)
+        settle(source, "records", problems, total, None, label_of)
     notes = content.json.notes + notes
     return Reading(table=labels, kind=COCO_INSTANCES, file=source.facts(), dropped=dropped, notes=notes)
 

@@ -244,6 +244,19 @@ def _noted(flat: FlatTable, found: Converted) -> Rows:
     return found.table, found.problems
 
 
+def holds_text(flat: FlatTable, name: str) -> bool:
+    """Return whether a column holds text: of untyped files whether some value is no number.
+
+    Of JSON the first records are looked at.
+    """
+    if flat.form in _TYPED:
+        return flat.types[name] in (pl.String, pl.Categorical, pl.Enum)
+    if isinstance(flat.content, TextTable):
+        values = flat.content.frame[name].str.strip_chars()
+        return bool((values.cast(pl.Float64, strict=False).is_null() & (values != "")).any())
+    return any(bytes(fields_of(raw).get(name, b"")).startswith(b'"') for raw in flat.content[:LOOKED_AT])
+
+
 def check_has_rows(flat: FlatTable, what: str) -> None:
     """Raise SourceError for a table of the right columns without any row."""
     if not flat.total and flat.form in _TYPED:

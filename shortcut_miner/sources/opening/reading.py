@@ -79,8 +79,10 @@ def settle(
     what: str,
     problems: Sequence[Problem],
     total: int,
-    on_bad_row: OnBadRow,
+    on_bad_row: OnBadRow | None,
     label: Callable[[int], str] = "record {}".format,
+    *,
+    advice: str = "Fix them",
 ) -> dict[str, int]:
     """Raise for the problems of a file, all at once, or count the records to skip by reason.
 
@@ -92,10 +94,15 @@ def settle(
         What the records are, such as "questions".
     total : int
         Records in the file. A file without any good record is an error either way.
+    on_bad_row : {"error", "skip"} or None
+        None: bad rows are an error, and nothing in the command that reads the file can change that.
     label : callable
         Names a record by its position.
+    advice : str
+        What to do about the problems.
     """
-    check_on_bad_row(on_bad_row)
+    if on_bad_row is not None:
+        check_on_bad_row(on_bad_row)
     dropped: dict[str, int] = {}
     seen: set[int] = set()
     ordered = sorted(problems, key=lambda problem: problem.records[0])
@@ -104,8 +111,9 @@ def settle(
         if fresh:
             dropped[problem.reason] = dropped.get(problem.reason, 0) + len(fresh)
         seen |= fresh
-    if problems and (on_bad_row == "error" or len(seen) == total):
-        advice = "Fix them" if len(seen) == total else "Fix them, or skip them with --on-bad-row skip"
+    if problems and (on_bad_row != "skip" or len(seen) == total):
+        if len(seen) < total and on_bad_row is not None:
+            advice = f"{advice}, or skip them with --on-bad-row skip"
         path = source if isinstance(source, str) else source.path
         title = f"{path}: got {len(seen):,} bad of {total:,} {what}, expected none. {advice}."
         raise SourceError(problem_list(title, [_in_words(problem, label) for problem in ordered]))

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
-from shortcut_miner.options import OnBadRow
+from shortcut_miner.errors import SourceError, examples, problem_list
+from shortcut_miner.options import OnBadRow, named_columns
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.columns import Column, Kind, optional
 from shortcut_miner.sources.opening.files import Source, open_source
@@ -34,7 +34,7 @@ COLUMNS = (
 _NEEDED = ("question_id", "question", "answer")
 _KINDS: dict[str, Kind] = {"question_id": "id", "image_id": "id", "answers": "texts"}
 _KEY = "answer_record_key"
-_ADVICE = "Name its columns with --columns"
+_NAME, _RENAME = "Name its columns with --columns", "Rename its columns"
 
 
 def column_names(mapping: str | None) -> dict[str, str]:
@@ -50,16 +50,7 @@ def column_names(mapping: str | None) -> dict[str, str]:
     >>> column_names("answer=label")["answer"], column_names(None)["answer"]
     ('label', 'answer')
     """
-    names = dict(zip(COLUMNS, COLUMNS, strict=True))
-    for part in (mapping or "").split(",") if mapping else ():
-        ours, separator, theirs = (one.strip() for one in part.partition("="))
-        if not (separator and theirs) or ours not in names:
-            raise ConfigError(
-                f"columns: got {part!r}, expected NAME=COLUMN with NAME one of {', '.join(COLUMNS)}. "
-                "Change --columns."
-            )
-        names[ours] = theirs
-    return names
+    return dict(zip(COLUMNS, COLUMNS, strict=True)) | named_columns(mapping, COLUMNS)
 
 
 def is_table(source: Source) -> bool:
@@ -85,9 +76,10 @@ def read_question_table(
         Parquet, Arrow (Feather 2), CSV (comma, semicolon, tab), JSON Lines, a JSON list of records or xlsx;
         plain, .gz or .zst, or a zip's member.
     columns : mapping of str to str, optional
-        Our column -> the file's (see :func:`column_names`). question_id, question and answer are needed;
-        without image_id each question is its own image. answers is a list of texts, of records with an
-        answer, or a record of such lists (Hugging Face); in text a JSON list, Python's, or ``|`` between.
+        Our column -> the file's (see :func:`column_names`); None where the user has no such option.
+        question_id, question and answer are needed; without image_id each question is its own image. answers
+        is a list of texts, of records with an answer, or a record of such lists (Hugging Face); in text a
+        JSON list, Python's, or ``|`` between.
     on_bad_row : {"error", "skip"}
         Raise for all rows that don't fit at once, or skip and count them.
     limit : int, optional
@@ -106,7 +98,9 @@ def read_question_table(
     check_on_bad_row(on_bad_row)
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
-    table, broken = read_columns(flat, _needs(flat, columns or column_names(None)), advice=_ADVICE)
+    advice = _RENAME if columns is None else _NAME
+    needs = _needs(flat, columns or column_names(None), advice)
+    table, broken = read_columns(flat, needs, advice=advice)
     total = flat.total if limit is None else min(limit, flat.total)
     table = table.filter(pl.col(RECORD) < total).with_columns(image_id=pl.coalesce("image_id", "question_id"))
     problems = [
@@ -128,7 +122,7 @@ def read_question_table(
     )
 
 
-def _needs(flat: FlatTable, names: Mapping[str, str]) -> dict[str, Column]:
+def _needs(flat: FlatTable, names: Mapping[str, str], advice: str) -> dict[str, Column]:
     """Return what to read: columns named by the user must be there."""
     needs = {
         name: Column(_KINDS.get(name, "value"), name not in _NEEDED and theirs == name, (theirs,))
@@ -142,7 +136,7 @@ def _needs(flat: FlatTable, names: Mapping[str, str]) -> dict[str, Column]:
     ]
     if missing or not flat.total:
         got = f"a table of {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}"
-        title = f"{flat.path}: got {got}, expected {', '.join(_NEEDED)}. {_ADVICE}."
+        title = f"{flat.path}: got {got}, expected {', '.join(_NEEDED)}. {advice}."
         raise SourceError(problem_list(title, missing))
     needs[_KEY] = Column("keys", is_optional=True, names=(names["answers"],))
     return optional(needs)  # a record may lack one

@@ -10,6 +10,7 @@ import polars as pl
 
 from shortcut_miner.columnar import columnar_form
 from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.containers import is_workbook
 from shortcut_miner.sources.opening.csv_text import header_names
@@ -42,7 +43,11 @@ _WORDS = {"id": "an id", "number": "a finite number", "index": "a whole number o
 
 
 def read_question_values(
-    path: str | os.PathLike[str], columns: Mapping[str, Kind], *, what: str = "rows"
+    path: str | os.PathLike[str],
+    columns: Mapping[str, Kind],
+    *,
+    what: str = "rows",
+    on_bad_row: OnBadRow = "error",
 ) -> Reading:
     """Return the named columns of a flat file, in file order.
 
@@ -56,6 +61,8 @@ def read_question_values(
         Column -> what it holds: String, finite Float64, or UInt32.
     what : str
         What the rows are, for messages.
+    on_bad_row : {"error", "skip"}
+        Raise for all rows that don't fit at once, or skip and count them.
 
     Raises
     ------
@@ -63,30 +70,46 @@ def read_question_values(
         The file can't be read, lacks a column, or has rows that don't fit: all at once.
     """
     source = open_source(path, keep_workbooks=True)
-    return _read_values(source, open_table(source), columns, what)
+    return _read_values(source, open_table(source), columns, what, on_bad_row)
 
 
 def values_reader(
-    path: str | os.PathLike[str], columns: Mapping[str, Kind], given: str, *, what: str = "rows"
+    path: str | os.PathLike[str],
+    columns: Mapping[str, Kind],
+    given: str,
+    *,
+    names: Mapping[str, str] | None = None,
+    what: str = "rows",
+    on_bad_row: OnBadRow = "error",
 ) -> Callable[[], Reading] | None:
     """Return what reads a file as :func:`read_question_values`; None if no record has the column `given`.
 
-    The file is opened once; without that name anywhere it is not split into records at all.
+    The file is opened once; without that name anywhere it is not split into records at all. `names` are the
+    file's names of columns that the user named: these must be there.
     """
+    names = names or {}
     source = open_source(path, keep_workbooks=True)
     is_text = not (columnar_form(source.content) or is_workbook(source.content))
-    if is_text and given.encode() not in source.content:
+    if given not in names and is_text and given.encode() not in source.content:
         return None
     flat = open_table(source)
-    if flat.missing({given: Column("any")}):
+    if given not in names and flat.missing({given: Column("any")}):
         return None
-    return partial(_read_values, source, flat, columns, what)
+    return partial(_read_values, source, flat, columns, what, on_bad_row, names)
 
 
-def _read_values(source: Source, flat: FlatTable, columns: Mapping[str, Kind], what: str) -> Reading:
+def _read_values(
+    source: Source,
+    flat: FlatTable,
+    columns: Mapping[str, Kind],
+    what: str,
+    on_bad_row: OnBadRow | None = None,
+    names: Mapping[str, str] | None = None,
+) -> Reading:
     is_json = flat.form.startswith("JSON")
+    called = {QUESTION_ID: _IDS} | {ours: (theirs,) for ours, theirs in (names or {}).items()}
     needs = {
-        name: Column("whole" if kind == "index" else kind, names=_IDS if name == QUESTION_ID else ())
+        name: Column("whole" if kind == "index" else kind, names=called.get(name, ()))
         for name, kind in columns.items()
     }
     if (flat.total or not is_json) and (missing := flat.missing(needs)):
@@ -105,9 +128,11 @@ def _read_values(source: Source, flat: FlatTable, columns: Mapping[str, Kind], w
         elif kind == "id":
             is_bad = is_bad | (pl.col(name).str.strip_chars() == "")
         problems += find_problems(table, is_bad.fill_null(value=True), name, _WORDS[kind])
-    settle(source, what, problems, flat.total, "error", flat.label)
+    dropped = settle(source, what, problems, flat.total, on_bad_row, flat.label)
     good = without_bad(table, problems)
-    return Reading(table=good, kind=f"table of {what}", file=source.facts(), notes=flat.notes)
+    return Reading(
+        table=good, kind=f"table of {what}", file=source.facts(), dropped=dropped, notes=flat.notes
+    )
 
 
 def read_id_list(path: str | os.PathLike[str]) -> tuple[pl.Series, Reading]:

@@ -218,7 +218,7 @@ def test_seeds_and_models(tmp_path: Path, built: Path) -> None:
     assert row["largest_deviation"] == pytest.approx(100 / 12)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "scores.parquet", "categories.parquet", "outcomes.parquet", "seeds.parquet", "scores.json",
-        "scores.md", "scores.tex", "manifest.json",
+        "scores.md", "scores.tex", "scores_long.tex", "manifest.json",
     }  # fmt: skip
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert len(manifest["inputs"]) == 12
@@ -270,8 +270,12 @@ def test_missing_repeated_and_changed_ids(tmp_path: Path, built: Path) -> None:
     del given["relevant"]["03"], given["irrelevant"]["04"]
     with pytest.raises(SchemaError) as error:
         score(built, [write_run(tmp_path, given)], ScoreConfig())
-    assert "relevant: no answer to 1 questions ('03')" in str(error.value)
-    assert "irrelevant: no answer to 1 questions ('04')" in str(error.value)
+    assert str(error.value).splitlines() == [
+        "predictions: got ids that don't fit the 12 questions, expected one answer for each and no other. "
+        "Correct the files, or leave these questions out for all models with --on-missing skip.",
+        "  - relevant predictions of m (m_relevant.json): 1 x question without a prediction: '03'",
+        "  - irrelevant predictions of m (m_irrelevant.json): 1 x question without a prediction: '04'",
+    ]
     run = write_run(tmp_path, answers())
     records = json.loads(run.all.read_text())
     run.all.write_text(json.dumps([*records, records[0]]))
@@ -279,12 +283,15 @@ def test_missing_repeated_and_changed_ids(tmp_path: Path, built: Path) -> None:
         score(built, [run], ScoreConfig())
     ints = [one | {"questionId": int(one["questionId"])} for one in records if one["questionId"] != "none"]
     run.all.write_text(json.dumps(ints))
-    with pytest.raises(SchemaError, match=r"all: 12 ids lost their leading zeros \("):
+    with pytest.raises(SchemaError, match=r"m_all.json\): 12 ids lost their leading zeros \("):
         score(built, [run], ScoreConfig())
     run.all.write_text(json.dumps([*records, {"questionId": "77", "prediction": "x"}]))
-    assert score(built, [run], ScoreConfig(resamples=0)).notes == (
-        "m, all: answers to 1 other questions left out",
-    )
+    with pytest.raises(SchemaError, match="1 x prediction for an unknown question: '77'") as error:
+        score(built, [run], ScoreConfig(resamples=0))
+    assert "leave these answers out with --on-extra ignore" in str(error.value)
+    report = score(built, [run], ScoreConfig(resamples=0, on_extra="ignore"))
+    assert report.dropped == {"all predictions of m: answer to a question that nobody asked": 1}
+    assert not report.is_complete
 
 
 def test_runs_and_importances_by_name(tmp_path: Path, built: Path) -> None:

@@ -152,6 +152,7 @@ def test_a_folder_is_scored_and_written(folder: Path, tmp_path: Path) -> None:
     assert set(report.scores["value"]) == {100.0}
     assert {path.name for path in out.iterdir()} == {
         "counts.parquet", "manifest.json", "scores.json", "scores.md", "scores.parquet", "scores.tex",
+        "scores_long.tex",
     }  # fmt: skip
     written = json.loads((out / "scores.json").read_text())
     assert written["rad"]["overall"]["all"]["m"]["n"] == 40
@@ -178,7 +179,10 @@ def test_missing_and_unknown_answers_are_errors(folder: Path, tmp_path: Path) ->
     with pytest.raises(SchemaError) as caught:
         score(folder, {"m": original}, {"m": augmented}, QUICK)
     lines = str(caught.value).splitlines()
-    assert lines[0].startswith("augmented predictions of m: got the problems below, expected one answer")
+    assert lines[0].endswith(
+        "Correct the files, or leave these questions out for all models with --on-missing skip, or leave "
+        "these answers out with --on-extra ignore."
+    )
     assert "3 x question without a prediction" in lines[1]
     assert "1 x prediction for an unknown question: 'x'" in lines[2]
 

@@ -186,11 +186,17 @@ def test_missing_repeated_and_unknown_answers_are_named(folder: Path, tmp_path: 
 
 def test_bad_tables_are_refused(folder: Path, tmp_path: Path) -> None:
     answers = answers_of(folder)
-    assert "got a table without 'perturbation'" in refuse(folder, answers.drop("perturbation"), tmp_path)
+    assert refuse(folder, answers.drop("perturbation"), tmp_path).endswith(
+        "bad.parquet: got a table with the columns 'question_id', 'answer', expected 'perturbation' (the "
+        "perturbation of each row) too. Name its columns with --columns, such as --columns perturbation=NAME."
+    )
     as_text = answers.with_columns(pl.col("perturbation").cast(pl.String))
     assert "column perturbation: got String" in refuse(folder, as_text, tmp_path)
     nulls = answers.with_columns(answer=pl.when(pl.col("perturbation") > 0).then("answer"))
-    assert "expected none. Correct them." in refuse(folder, nulls, tmp_path)
+    assert "expected none. Fix them, or skip them with --on-bad-row skip." in (
+        message := refuse(folder, nulls, tmp_path)
+    )
+    assert "row 0, answer: got null, expected text" in message
 
 
 def test_broken_text_is_refused(folder: Path, tmp_path: Path) -> None:
@@ -223,7 +229,9 @@ def test_answers_to_excluded_questions_are_left_out(folder: Path, tmp_path: Path
     both = pl.concat([answers_of(folder), extra], how="vertical_relaxed")
     both.write_parquet(tmp_path / "all.parquet")
     report = score(folder / "swapmix", {"m": tmp_path / "all.parquet"}, ScoreConfig(resamples=0))
-    assert report.notes == (f"m: answers to questions that the plan leaves out: {len(excluded)}",)
+    assert report.notes == (
+        f"predictions of m: answers to questions that the plan leaves out: {len(excluded)}",
+    )
 
 
 def test_scores_are_written(folder: Path, tmp_path: Path) -> None:
@@ -237,6 +245,7 @@ def test_scores_are_written(folder: Path, tmp_path: Path) -> None:
         "scores.json",
         "scores.md",
         "scores.tex",
+        "scores_long.tex",
         "manifest.json",
     }
     assert {path.name for path in out.iterdir()} == names

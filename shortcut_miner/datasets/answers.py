@@ -1,0 +1,126 @@
+"""Models' answers beside the questions that a score asks: what is missing, too much, or there twice."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from shortcut_miner.errors import SchemaError, examples, problem_list
+from shortcut_miner.options import AnswerOptions
+from shortcut_miner.sources.answers.predictions import one_a_question
+from shortcut_miner.sources.opening.reading import Reading
+
+_ID = "question_id"
+MISSING, EXTRA = "question without an answer", "answer to a question that nobody asked"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedAnswers:
+    """Answers that fit the questions.
+
+    Attributes
+    ----------
+    answers : mapping of str to pl.DataFrame
+        Role -> question_id, answer: known questions alone, each at most once, those in `left_out` too.
+    left_out : pl.Series
+        Needed questions without an answer in some role: left out in all of them, so that numbers compare.
+    dropped : mapping of str to int
+        What was left out, by role and reason.
+    notes : tuple of str
+        What was decided.
+    """
+
+    answers: Mapping[str, pl.DataFrame]
+    left_out: pl.Series
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+def fit_answers(
+    readings: Mapping[str, Sequence[Reading]], *, known: pl.Series, needed: pl.Series, options: AnswerOptions
+) -> FittedAnswers:
+    """Return the answers to the questions of a score, as its options say.
+
+    Parameters
+    ----------
+    readings : mapping of str to sequence of Reading
+        Role, such as "predictions of m" -> its files' answers, put together.
+    known : pl.Series
+        question_id of all questions that may be answered.
+    needed : pl.Series
+        Of those that must be, each once.
+    options : AnswerOptions
+        What to do about missing, extra and repeated answers.
+
+    Raises
+    ------
+    SchemaError
+        For all roles at once: questions without an answer, or with several, answers to unknown questions, ids
+        without their leading zeros; or no question is left.
+    """
+    answers, dropped, problems, kinds = {}, dict[str, int](), list[str](), set[str]()
+    left_out = needed.clear()
+    for role, parts in readings.items():
+        table, repeated = one_a_question(pl.concat([one.table for one in parts]), options)
+        ids = table[_ID]
+        missing = needed.filter(~needed.is_in(ids.implode()))
+        extra = ids.filter(~ids.is_in(known.implode()))
+        found = {
+            "repeated": (ids.filter(ids.is_duplicated()).unique(maintain_order=True), "repeated question id"),
+            "missing": (missing, "question without a prediction"),
+            "extra": (extra, "prediction for an unknown question"),
+        }
+        name = f"{role} ({', '.join(one.file.name for one in parts)})"
+        if len(zeros := _without_zeros(known.filter(~known.is_in(ids.implode())), extra)):
+            pairs = ", ".join(f"{short} for {long}" for short, long in zeros.head(3).iter_rows())
+            problems.append(
+                f"{name}: {len(zeros):,} ids lost their leading zeros ({pairs}); write ids as text"
+            )
+            continue
+        for kind, (these, what) in found.items():
+            if len(these) and _is_error(kind, options):
+                kinds.add(kind)
+                problems.append(f"{name}: {len(these):,} x {what}: {examples(these)}")
+        counts = {MISSING: len(missing), EXTRA: len(extra)} | repeated
+        dropped |= {f"{role}: {reason}": count for reason, count in counts.items() if count}
+        left_out = left_out.append(missing)
+        answers[role] = table.filter(~pl.col(_ID).is_in(extra.implode())) if len(extra) else table
+    if problems:
+        title = (
+            f"predictions: got ids that don't fit the {len(needed):,} questions, expected one answer for "
+            f"each and no other. {_advice(kinds)}."
+        )
+        raise SchemaError(problem_list(title, problems))
+    left_out = left_out.unique(maintain_order=True)
+    if len(left_out) == len(needed):
+        raise SchemaError(
+            "predictions: got no question that all models answer, expected at least one. "
+            "Check that the files belong to these questions."
+        )
+    note = f"questions left out for all models, as some give no answer: {len(left_out):,} of {len(needed):,}"
+    return FittedAnswers(
+        answers=answers, left_out=left_out, dropped=dropped, notes=(note,) if len(left_out) else ()
+    )
+
+
+def _is_error(kind: str, options: AnswerOptions) -> bool:
+    chosen = {"missing": options.on_missing, "extra": options.on_extra, "repeated": options.on_duplicate}
+    return chosen[kind] == "error"
+
+
+def _advice(kinds: set[str]) -> str:
+    """Return what to do about problems of some kinds."""
+    ways = {
+        "missing": "leave these questions out for all models with --on-missing skip",
+        "extra": "leave these answers out with --on-extra ignore",
+        "repeated": "keep one answer a question with --on-duplicate first",
+    }
+    return ", or ".join(["Correct the files", *(way for kind, way in ways.items() if kind in kinds)])
+
+
+def _without_zeros(missing: pl.Series, extra: pl.Series) -> pl.DataFrame:
+    """Return the unknown ids that are a missing one without its leading zeros: short, long."""
+    digits = pl.col("long").str.strip_chars_start("0").replace("", "0")
+    stripped = missing.to_frame("long").with_columns(short=digits)
+    changed = stripped.filter(pl.col("short") != pl.col("long"))
+    return changed.filter(pl.col("short").is_in(extra.implode())).select("short", "long")

@@ -1,0 +1,181 @@
+"""Every option that a message names exists in each command that can say it.
+
+Found by reading the source: which functions a command can reach, by the names that functions use, and which
+options the texts in them name. Docstrings are no messages.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+import shortcut_miner
+from shortcut_miner.cli.app import COMMANDS, build_app
+from shortcut_miner.cli.command import Command
+
+PACKAGE = Path(shortcut_miner.__file__).parent
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
+Place = tuple[str, str]  # a module and a name at its top level
+
+# Looked up to tell what a file is; the readers in these tables are not called.
+NOT_FOLLOWED = {
+    ("shortcut_miner.sources.recognise", "all_formats"),
+    *(("shortcut_miner.sources.shapes", name) for name in ("QUESTIONS", "IMAGES", "ANSWERS")),
+}
+# Commands whose texts speak of other commands.
+OF_OTHERS = {
+    "demo": "reads only what it wrote, and prints lines of other commands to try",
+    "inspect": "says what the command that reads a file would say, and that the options are that command's",
+}
+# The same of single texts.
+ABOUT_BUILD = {("swapmix score", "shortcut_miner.diagnostics.swapmix.outputs.read_folder", "--plan")}
+
+
+@dataclass
+class Module:
+    """What a module's top level defines, and what its imported names stand for."""
+
+    defined: dict[str, ast.AST] = field(default_factory=dict)
+    imported: dict[str, Place] = field(default_factory=dict)
+
+
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+def read_modules() -> dict[str, Module]:
+    modules = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        tree, module = ast.parse(path.read_text(encoding="utf-8")), Module()
+        for node in tree.body:
+            module.defined |= dict(definitions(node))
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(PACKAGE.name):
+                for one in node.names:
+                    module.imported[one.asname or one.name] = (node.module, one.name)
+        modules[name_of(path)] = module
+    return modules
+
+
+def definitions(node: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the names that a statement defines, each with what it is; of ``a, b = c, d`` one by one."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        yield node.name, node
+    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+        yield node.target.id, node
+    elif isinstance(node, ast.Assign):
+        for target in node.targets:
+            if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                pairs = list(zip(target.elts, node.value.elts, strict=True))
+            else:
+                pairs = [(one, node.value) for one in ast.walk(target)]
+            yield from ((one.id, value) for one, value in pairs if isinstance(one, ast.Name))
+
+
+MODULES = read_modules()
+
+
+def used_by(place: Place) -> Iterator[Place]:
+    """Yield the places of the package that a function, class or table uses, by their names."""
+    module = MODULES[place[0]]
+    for node in ast.walk(module.defined[place[1]]):
+        if isinstance(node, ast.Name):
+            if node.id in module.defined:
+                yield place[0], node.id
+            elif node.id in module.imported:
+                yield from resolved(module.imported[node.id])
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            holder, name = module.imported.get(node.value.id, ("", ""))
+            yield from resolved((f"{holder}.{name}", node.attr))
+
+
+def resolved(place: Place) -> Iterator[Place]:
+    module = MODULES.get(place[0])
+    if module is None:
+        return
+    if place[1] in module.defined:
+        yield place
+    elif place[1] in module.imported:
+        yield from resolved(module.imported[place[1]])
+
+
+def reached(start: Place) -> set[Place]:
+    seen, waiting = {start}, [start]
+    while waiting:
+        new = set(used_by(waiting.pop())) - seen - NOT_FOLLOWED
+        seen |= new
+        waiting += new
+    return seen
+
+
+def advised(place: Place) -> set[str]:
+    """Return the options that texts of a place name."""
+    node = MODULES[place[0]].defined[place[1]]
+    documents = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Expr)}
+    return {
+        option
+        for one in ast.walk(node)
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in documents
+        for option in OPTION.findall(one.value)
+    }
+
+
+def entry(command: Command) -> Place:
+    if isinstance(command.function, str):
+        module, _, name = command.function.partition(":")
+        return module, name
+    return command.function.__module__, command.function.__name__
+
+
+def options_of(command: Command) -> set[str]:
+    app = build_app()
+    for word in command.words:
+        app = app[word]
+    arguments = app.assemble_argument_collection(parse_docstring=True)
+    return {name for argument in arguments for name in argument.names if name.startswith("--")}
+
+
+def told_by(command: Command) -> set[tuple[str, str]]:
+    """Return the places whose texts a command may say, each with an option that they name."""
+    return {
+        (f"{module}.{name}", option)
+        for module, name in reached(entry(command))
+        for option in advised((module, name))
+    }
+
+
+OWN = [command for command in COMMANDS if " ".join(command.words) not in OF_OTHERS]
+
+
+@pytest.mark.parametrize("command", OWN, ids=lambda command: " ".join(command.words))
+def test_messages_name_options_that_the_command_has(command: Command) -> None:
+    options = options_of(command)
+    wrong = {(place, option) for place, option in told_by(command) if option not in options}
+    name = " ".join(command.words)
+    assert wrong == {(place, option) for who, place, option in ABOUT_BUILD if who == name}
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_texts_about_other_commands_name_options_of_theirs(name: str) -> None:
+    (command,) = (one for one in COMMANDS if " ".join(one.words) == name)
+    options = {option for one in OWN for option in options_of(one)}
+    assert {option for _, option in told_by(command)} <= options
+
+
+def test_what_is_said_where_is_found() -> None:
+    """The walk sees messages of readers, of shared code and of options, through calls and tables."""
+    (score,) = (one for one in COMMANDS if one.words == ("vqa-ce", "score"))
+    told = told_by(score)
+    for place, option in (
+        ("sources.answers.answer_column.check_columns", "--columns"),
+        ("sources.answers.predictions._settled", "--on-duplicate"),
+        ("sources.opening.reading.settle", "--on-bad-row"),
+        ("datasets.answers._advice", "--on-missing"),
+        ("options.named_columns", "--columns"),
+        ("diagnostics.vqa_ce.score._scorer", "--soft-labels"),
+    ):
+        assert (f"shortcut_miner.{place}", option) in told
+    assert len({option for one in OWN for _, option in told_by(one)}) > 40
