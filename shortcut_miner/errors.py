@@ -4,10 +4,12 @@ Everything a user can cause is a :class:`ShortcutMinerError`. The command line t
 message and exit code 2; anything else that escapes is a bug here (exit code 101).
 """
 
+import difflib
 from collections.abc import Iterable, Sequence
 
 MAX_PROBLEMS_SHOWN = 20
 MAX_EXAMPLES_SHOWN = 5
+_MANY_NAMES = 10_000  # comparing takes some microseconds a name
 
 
 class ShortcutMinerError(Exception):
@@ -40,6 +42,26 @@ def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN) -> str:
     shown = ", ".join(repr(value) for value in listed[:limit])
     rest = len(listed) - limit
     return f"{shown} and {rest:,} more" if rest > 0 else shown
+
+
+def near_names(value: str, known: Iterable[str], limit: int = 3) -> str:
+    """Return a question with the known names that are most like `value`, to put after a sentence; or "".
+
+    >>> "No such word." + near_names("tenis", ["tennis", "golf"])
+    "No such word. Did you mean 'tennis'?"
+    """
+    names = list(dict.fromkeys(known))
+    if len(names) > _MANY_NAMES:
+        names = [
+            name
+            for name in names
+            if abs(len(name) - len(value)) <= 1 and (name[:2] == value[:2] or name[-2:] == value[-2:])
+        ]
+    folded: dict[str, str] = {}
+    for name in names:
+        folded.setdefault(name.casefold(), name)
+    near = difflib.get_close_matches(value.casefold(), folded, n=limit)
+    return f" Did you mean {' or '.join(repr(folded[one]) for one in near)}?" if near else ""
 
 
 def check_no_problems(problems: Sequence[str], what: str, expected: str) -> None:

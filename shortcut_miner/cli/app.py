@@ -5,8 +5,8 @@ from importlib import import_module
 from cyclopts import App
 
 from shortcut_miner import rooms
+from shortcut_miner.cli.arguments import prepare_arguments
 from shortcut_miner.cli.command import ENTER, Command
-from shortcut_miner.cli.options import prepare_arguments
 from shortcut_miner.version import __version__
 
 # Their modules are loaded when they run.

@@ -64,7 +64,7 @@ def score(
     folder: Annotated[Path, Parameter(group=INPUTS)],
     /,
     *,
-    all_: Annotated[list[str], Parameter(name="--all", group=INPUTS, consume_multiple=True, negative=())],
+    all_: Annotated[list[str], Parameter(name="--all", group=INPUTS, consume_multiple=1, negative=())],
     relevant: NamedFiles,
     irrelevant: NamedFiles,
     ids: OptionalNamedFiles = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shortcut_miner.cli.console import print_fields, print_json, progress
+from shortcut_miner.cli.console import print_fields, print_json, print_text, progress
 from shortcut_miner.cli.options import CHECK_FAILED, DEFAULT_SHOWN, DONE, INPUTS, MostShown, Shown
 from shortcut_miner.errors import SourceError, examples
 
@@ -76,7 +76,7 @@ def inspect(paths: Paths, /, *, most: MostShown = 5, shown: Shown = DEFAULT_SHOW
         for number, finding in enumerate(findings):
             if number:
                 print()
-            print(finding.path)
+            print_text(finding.path)
             print_fields({f"  {name}": text for name, text in _in_words(finding).items()})
     return CHECK_FAILED if any(finding.problems for finding in findings) else DONE
 
@@ -239,5 +239,5 @@ def _in_words(finding: Finding) -> dict[str, str]:
         "bad": "; ".join(f"{count:,} x {reason}" for reason, count in finding.dropped.items()),
     }
     first, *others = finding.problems or ("nothing",)
-    indented = "".join(f"\n              {line}" for line in others)
+    indented = "".join(f"\n    {line}" for line in others)
     return {name: text for name, text in fields.items() if text} | {"wrong": first + indented}

@@ -43,7 +43,7 @@ def rules(
     source: Annotated[Path, Parameter(group=INPUTS)],
     /,
     *,
-    contains: Annotated[tuple[str, ...], Parameter(group=METHOD, consume_multiple=True, negative=())] = (),
+    contains: Annotated[tuple[str, ...], Parameter(group=METHOD, consume_multiple=1, negative=())] = (),
     answer: Annotated[str | None, Choose] = None,
     modality: Annotated[Modality | None, Choose] = None,
     min_confidence: Annotated[float, Choose] = 0.0,

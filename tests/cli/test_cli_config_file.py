@@ -61,7 +61,7 @@ def test_whole_numbers_serve_as_fractions(config_of: Any) -> None:
             ["out: got no such option", "train_questions: got no such option"],
         ),
         ("[vqa-ce]\nmin_count = 3", ["vqa-ce: got no such option"]),
-        ("min_count = [1, 2]", ["min_count: got [1, 2]", "one text, number"]),
+        ("min_count = [1, 2]", ["min_count: got [1, 2], expected a whole number"]),
         ("min_count = 2026-01-01", ["min_count: got datetime.date"]),
         ('min_count = "many"', ["min_count", "run.toml", '"many"']),
         ("min_count = 2.5", ["min_count", "run.toml", "2.5"]),

@@ -57,7 +57,7 @@ NEEDED = (
         (("vqa-ce", "score", "d", "--predictions", "f.json"), ["'f.json'", "NAME=FILE"]),
         (("vqa-ce", "score", "d", "--predictions", "m=f", "m=g"), ["'m' twice"]),
         (("vqa-ce", "score", "d", "--predictions", "m=f", "--out", "d"), ["--out d", "build's own folder"]),
-        (("rules",), ["requires"]),
+        (("rules",), ["SOURCE: missing, expected a value. Give it."]),
         (("rules", "nowhere"), ["nowhere", "No such file", "rules.parquet"]),
         (("rules", "nowhere", "--sort", "beauty"), ['"beauty"', "--sort"]),
         (("rules", "nowhere", "--limit", "-1"), ["--limit", "-1", ">= 0"]),
