@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 
 MAX_PROBLEMS_SHOWN = 20
 MAX_EXAMPLES_SHOWN = 5
+_LEAST_LIKENESS = 0.7
 _MANY_NAMES = 10_000  # comparing takes some microseconds a name
 
 
@@ -57,11 +58,15 @@ def near_names(value: str, known: Iterable[str], limit: int = 3) -> str:
             for name in names
             if abs(len(name) - len(value)) <= 1 and (name[:2] == value[:2] or name[-2:] == value[-2:])
         ]
-    folded: dict[str, str] = {}
+    spelt: dict[str, str] = {}
     for name in names:
-        folded.setdefault(name.casefold(), name)
-    near = difflib.get_close_matches(value.casefold(), folded, n=limit)
-    return f" Did you mean {' or '.join(repr(folded[one]) for one in near)}?" if near else ""
+        for part in (name, *name.split()):
+            spelt.setdefault(part.casefold(), name)
+    near = dict.fromkeys(
+        spelt[one]
+        for one in difflib.get_close_matches(value.casefold(), spelt, n=limit, cutoff=_LEAST_LIKENESS)
+    )
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def check_no_problems(problems: Sequence[str], what: str, expected: str) -> None:

@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from shortcut_miner.cli.console import print_fields, print_json, print_text, progress
 from shortcut_miner.cli.options import CHECK_FAILED, DEFAULT_SHOWN, DONE, INPUTS, MostShown, Shown
-from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.errors import SourceError
 
 if TYPE_CHECKING:
     from shortcut_miner.sources.opening.reading import Reading
@@ -189,33 +189,27 @@ def _written_by(provenance: Mapping[str, Any]) -> str:
 
 
 def _written_folder(path: Path) -> Finding:
-    from shortcut_miner.datasets.folders import is_same_build
-    from shortcut_miner.storage import MANIFEST, read_json_file
+    from shortcut_miner.datasets.folders import open_folder
+    from shortcut_miner.storage import MANIFEST
 
     if not (path / MANIFEST).is_file():
         raise SourceError(
             f"{path}: got a folder without {MANIFEST}, expected a file, or a folder that a command wrote. "
             "Give one of the files inside it."
         )
-    manifest = read_json_file(path / MANIFEST)
-    tables = {file.name: _provenance(file) for file in sorted(path.glob("*.parquet"))}
-    strange = [name for name, found in tables.items() if not is_same_build(found, manifest)]
-    problems = (
-        (f"{examples(strange)}: not of the run that {MANIFEST} describes. Run the command again.",)
-        if strange
-        else ()
-    )
-    counts = {
-        f"rows in {name}": _written_table(path / name, found).counts["rows"]
-        for name, found in tables.items()
-        if found
-    }
+    folder = open_folder(path)
+    counts, problems = {}, []
+    for name in sorted(file.stem for file in path.glob("*.parquet")):
+        try:
+            counts[f"rows in {name}.parquet"] = folder.row_count(name)
+        except SourceError as error:
+            problems.append(str(error))
     return Finding(
         path=str(path),
-        kind=_written_by(manifest),
+        kind=_written_by(folder.manifest),
         counts=counts,
-        facts={"provenance": manifest},
-        problems=problems,
+        facts={"provenance": folder.manifest},
+        problems=tuple(problems),
     )
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,8 +93,8 @@ def publish(
             "backend": run.backend,
             "threads": run.threads,
             "stages": [dataclasses.asdict(cost) for cost in run.costs],
-            "notes": list(notes),
-            "warnings": list(warnings),
+            "notes": list(dict.fromkeys(notes)),
+            "warnings": list(dict.fromkeys(warnings)),
         }
         write_json(record, folder / RUN_RECORD)
 
@@ -178,29 +179,53 @@ class BuiltFolder:
             table = pl.read_parquet(path)
         return table if schema is None else validated(table, schema, str(path))
 
+    def row_count(self, name: str) -> int:
+        """Return how many rows a table of the same build as the manifest has; raises as :meth:`check`."""
+        path = self.check(name)
+        with _told(path, self.command):
+            return int(pl.scan_parquet(path).select(pl.len()).collect().item())
 
-def open_folder(path: Path, command: str, *, figures: Iterable[str] = ()) -> BuiltFolder:
-    """Return a folder that `command` wrote, whose manifest has these figures.
+
+def read_written_table(path: Path, schema: "type[dy.Schema]") -> pl.DataFrame:
+    """Return one of our tables by its file: of the build beside it, if a manifest there speaks for it.
+
+    Raises
+    ------
+    SourceError, SchemaError
+        As for :meth:`BuiltFolder.table`.
+    """
+    beside = path.parent / MANIFEST
+    manifest = read_json_file(beside) if beside.is_file() else None
+    if isinstance(manifest, dict) and path.name in (manifest.get("files") or ()):
+        check_build(path, str(manifest.get("command")), manifest)
+    with _told(path, "shortcut-miner"):
+        table = pl.read_parquet(path)
+    return validated(table, schema, str(path))
+
+
+def open_folder(path: Path, *commands: str, figures: Iterable[str] = ()) -> BuiltFolder:
+    """Return a folder that one of `commands` wrote (any, without them), whose manifest has these figures.
 
     Raises
     ------
     SourceError
         Not such a folder, or a damaged manifest.
     """
+    writers = " or ".join(commands) or "a command"
     if not (path / MANIFEST).is_file():
         there = "no such folder" if not path.exists() else f"no {MANIFEST} in it"
         got = "a file" if path.is_file() else there
-        raise SourceError(f"{path}: got {got}, expected a folder that {command} wrote. Give that folder.")
+        raise SourceError(f"{path}: got {got}, expected a folder that {writers} wrote. Give that folder.")
     manifest = read_json_file(path / MANIFEST)
     written_by = manifest.get("command") if isinstance(manifest, dict) else None
-    if written_by != command:
+    if not isinstance(written_by, str) or (commands and written_by not in commands):
         raise SourceError(
-            f"{path}: got the output of {written_by!r}, expected that of {command}. "
-            f"Give the folder of a {command}."
+            f"{path}: got the output of {written_by!r}, expected that of {writers}. "
+            f"Give the folder of a {writers}."
         )
     if not all(isinstance(manifest.get(name), dict) for name in ("config", "counts")):
         raise SourceError(
-            f"{path / MANIFEST}: got no config or no counts, expected what {command} wrote. "
+            f"{path / MANIFEST}: got no config or no counts, expected what {written_by} wrote. "
             "Run the build again."
         )
     there = manifest.get("figures")
@@ -208,9 +233,9 @@ def open_folder(path: Path, command: str, *, figures: Iterable[str] = ()) -> Bui
     if missing:
         raise SourceError(
             f"{path / MANIFEST}: got no {' and no '.join(missing)} among its figures, expected what "
-            f"{command} wrote. Run the build again."
+            f"{written_by} wrote. Run the build again."
         )
-    return BuiltFolder(path, command, manifest)
+    return BuiltFolder(path, written_by, manifest)
 
 
 def check_build(path: Path, command: str, manifest: Mapping[str, Any]) -> None:
@@ -242,5 +267,13 @@ def _told(path: Path, command: str) -> Iterator[None]:
         yield
     except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         raise SourceError(
-            f"{path}: got {error}, expected a table that {command} wrote. Run the build again."
+            f"{path}: got {_reason(path, error)}, expected a table that {command} wrote. Run the build again."
         ) from error
+
+
+def _reason(path: Path, error: BaseException) -> str:
+    """Return what went wrong without what a library adds: the path once more, error numbers, its plan."""
+    if not path.exists():
+        return "no such file"
+    first = next(iter(str(error).splitlines()), "") or type(error).__name__
+    return getattr(error, "strerror", None) or re.sub(r" \(os error \d+\).*", "", first).rstrip(".")
