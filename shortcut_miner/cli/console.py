@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from shortcut_miner.cli.layout import (
-    ACTING,
     Column,
     Paint,
     fits,
@@ -21,10 +20,10 @@ from shortcut_miner.cli.layout import (
     one_line,
     plain,
     stacked,
-    visible,
     wrapped,
 )
 from shortcut_miner.cli.options import Shown
+from shortcut_miner.errors import visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -60,9 +59,11 @@ def tell(text: str, kind: str = "", style: Style = "bold") -> None:
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print one JSON document; numbers that JSON lacks become null."""
-    text = json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
-    lines = (ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", line) for line in text.split("\n"))
-    print("\n".join(lines))
+    plain_document = _plain(document)
+    text = json.dumps(plain_document, indent=2, ensure_ascii=False, allow_nan=False)
+    if visible(text) != text:
+        text = json.dumps(plain_document, indent=2)  # the same document, in ASCII
+    print(text)
 
 
 def _plain(value: Any) -> Any:
@@ -77,7 +78,7 @@ def _plain(value: Any) -> Any:
 
 def print_text(text: str) -> None:
     """Print a paragraph."""
-    print("\n".join(_fitting(text, sys.stdout)))
+    print("\n".join(_fitting(text, sys.stdout, hanging=0)))
 
 
 def print_fields(fields: Mapping[str, str]) -> None:

@@ -229,7 +229,7 @@ def _in_words(finding: Finding) -> dict[str, str]:
         "size": f"{finding.facts['size']:,} bytes" if "size" in finding.facts else "",
         "packed": " in ".join(reversed(finding.facts.get("packing", ()))),
         "sha256": finding.facts.get("sha256", ""),
-        "notes": "; ".join(finding.notes),
+        "notes": "; ".join(dict.fromkeys(finding.notes)),
         "bad": "; ".join(f"{count:,} x {reason}" for reason, count in finding.dropped.items()),
     }
     first, *others = finding.problems or ("nothing",)

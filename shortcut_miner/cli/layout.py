@@ -1,4 +1,4 @@
-"""Laying texts out in a given width: no word and no number is broken, and nothing acts on the terminal.
+"""Laying texts out in a given width: no word and no number is broken.
 
 A table that is too wide has its texts wrapped at spaces; then the columns that its command can spare go;
 what is too wide even so becomes a block of lines a row.
@@ -9,15 +9,13 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from shortcut_miner.errors import visible
+
 GAP, NARROW_GAP = 3, 2
 _LEAST_TEXT = 12  # no text column is narrower for the sake of one that can be spared
 # Spaces within brackets hold an interval together.
 _WORD = re.compile(r"\[[^\[\]]*\]\S*|\S+")
-# Control characters (but for line ends and tabs), line separators and marks that turn the writing direction.
-_ACTING = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
-ACTING = re.compile(f"[{_ACTING}]")
 _WITHOUT_WIDTH = ("Mn", "Me", "Cf")
-_SPACES = re.compile(f"(?:(?![{_ACTING}])\\s)+")
 
 Paint = Callable[[str, str, str], str]
 
@@ -27,22 +25,14 @@ def plain(heading: str, cell: str, piece: str) -> str:
     return piece
 
 
-def visible(text: str) -> str:
-    r"""Return `text` with escapes in place of characters that would act on a terminal; line ends stay.
-
-    >>> print(visible("\x1b[2Jred"))
-    \x1b[2Jred
-    """
-    return ACTING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
-
-
 def one_line(text: str) -> str:
-    r"""Return `text` in one line, with escapes as of :func:`visible`.
+    r"""Return `text` in one line, with escapes for what would act on a terminal.
 
-    >>> one_line(" a\n b\t")
-    'a b'
+    >>> one_line(" a\n b\t\x1b")
+    'a b \\x1b'
     """
-    return visible(_SPACES.sub(" ", text).strip())
+    spaced = text.replace("\t", " ").replace("\r\n", " ")
+    return " ".join(visible(spaced).split())
 
 
 def text_width(text: str) -> int:
@@ -144,18 +134,17 @@ def lay_out(
         Gives a piece of a cell its colour, from the column's heading, the whole cell ("" for the heading
         itself) and the piece.
     """
-    if width is None or fits(columns, rows, width):
+    if width is None:
         return LaidOut(_grid(columns, rows, _natural(columns, rows), GAP, paint))
-    shown = list(range(len(columns)))
-    left_out = []
+    left_out: list[str] = []
     for heading in (None, *spare):
-        if heading is not None:
-            shown = [place for place in shown if columns[place].heading != heading]
-            left_out += [column.heading for column in columns if column.heading == heading]
+        left_out += [column.heading for column in columns if column.heading == heading]
+        shown = [place for place, column in enumerate(columns) if column.heading not in left_out]
         kept = [columns[place] for place in shown]
         cells = [[row[place] for place in shown] for row in rows]
-        widths = _narrowed(kept, cells, width)
-        if widths is not None:
+        if fits(kept, cells, width):
+            return LaidOut(_grid(kept, cells, _natural(kept, cells), GAP, paint), left_out)
+        if widths := _narrowed(kept, cells, width):
             return LaidOut(_grid(kept, cells, widths, NARROW_GAP, paint), left_out)
     return LaidOut(_blocks(columns, rows, width, paint))
 
@@ -233,17 +222,20 @@ def _grid(
 
 
 def _blocks(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int, paint: Paint) -> list[str]:
-    """Return a line a cell, its heading before it, and an empty line between rows."""
+    """Return a line a cell, its heading before it or in a line above, and an empty line between rows."""
     names = max(text_width(column.heading) for column in columns) + NARROW_GAP
+    longest = max((_longest_word(cell) for row in rows for cell in row), default=0)
+    is_beside = names + longest <= width
+    indent = " " * (names if is_beside else NARROW_GAP)
     lines = []
     for number, row in enumerate(rows):
         lines += [""] if number else []
         for column, cell in zip(columns, row, strict=True):
-            pieces = [paint(column.heading, cell, piece) for piece in wrapped(cell, width - names, 0)]
+            pieces = [paint(column.heading, cell, one) for one in wrapped(cell, width - len(indent), 0)]
             heading = paint(column.heading, "", column.heading)
-            indent = " " * (names - text_width(column.heading))
-            lines.append(f"{heading}{indent}{pieces[0]}".rstrip())
-            lines += [f"{' ' * names}{piece}" for piece in pieces[1:]]
+            space = " " * (names - text_width(column.heading))
+            first = f"{heading}{space}{pieces.pop(0)}" if is_beside else heading
+            lines += [first.rstrip(), *(f"{indent}{piece}" for piece in pieces if piece)]
     return lines
 
 

@@ -170,14 +170,12 @@ def print_exploited(model: str, listed: "pl.DataFrame", most: int) -> None:
     from shortcut_miner.diagnostics.vqa_ce.score import MAX_Q
 
     exploited = listed.filter("is_exploited")
-    title = (
-        f"Shortcuts that {model} exploits: {len(exploited):,} of the {len(listed):,} that fire often enough"
-    )
-    print_title(title)
+    count = f"{len(exploited):,}" if len(exploited) else "none"
+    print_title(f"Shortcuts of {model}: exploits {count} of the {len(listed):,} rules that fire often enough")
     if exploited.is_empty():
         print_text(
-            f"none: on no shortcut's counterexamples does {model} give its answer more often than chance "
-            f"(q < {MAX_Q})"
+            "On no rule's counterexamples does it give the rule's answer more often than chance "
+            f"(q < {MAX_Q})."
         )
         return
     rows = exploited.select(*_EXPLOITED).head(most).rows()

@@ -197,7 +197,7 @@ def read_written_table(path: Path, schema: "type[dy.Schema]") -> pl.DataFrame:
     beside = path.parent / MANIFEST
     manifest = read_json_file(beside) if beside.is_file() else None
     if isinstance(manifest, dict) and path.name in (manifest.get("files") or ()):
-        check_build(path, str(manifest.get("command")), manifest)
+        BuiltFolder(path.parent, str(manifest.get("command")), manifest).check(path.stem)
     with _told(path, "shortcut-miner"):
         table = pl.read_parquet(path)
     return validated(table, schema, str(path))

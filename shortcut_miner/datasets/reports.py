@@ -136,8 +136,8 @@ class BuildReport:
             dropped=dict(provenance.dropped),
             figures=dict(figures),
             words=words,
-            notes=facts.notes,
-            warnings=facts.warnings,
+            notes=tuple(dict.fromkeys(facts.notes)),
+            warnings=tuple(dict.fromkeys(facts.warnings)),
             costs=run.costs,
             is_complete=is_complete and not facts.dropped,
             tables=tables_of(out, provenance, tables),
@@ -232,6 +232,10 @@ class ScoreReport:
     command: str
     scores: pl.DataFrame
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Say the same once."""
+        object.__setattr__(self, "notes", tuple(dict.fromkeys(self.notes)))
 
     @property
     def tables(self) -> dict[str, pl.DataFrame]:

@@ -116,7 +116,17 @@ def test_score_prints_tables(run_cli: RunCli, built: Path, predictions: list[str
     assert "rules (best)" in header
     (subset,) = [line for line in lines if line.startswith("subset") and "counterexamples" in line][:1]
     assert subset.split()[2] == "513"
-    assert sum(line.startswith("Shortcuts of ") for line in lines) == 2
+    titles = [place for place, line in enumerate(lines) if line.startswith("Shortcuts of ")]
+    assert [lines[place] for place in titles] == [
+        "Shortcuts of leaning: exploits 541 of the 2,387 rules that fire often enough",
+        "Shortcuts of grounded: exploits none of the 2,387 rules that fire often enough",
+    ]
+    listed = lines[titles[0] + 4 : titles[1] - 1]
+    assert len(listed) == 3
+    assert all(float(line.split()[-1]) < 0.05 for line in listed)
+    assert lines[titles[1] + 2 :] == [
+        "On no rule's counterexamples does it give the rule's answer more often than chance (q < 0.05)."
+    ]
     assert "leaning - grounded" in ran.out
     assert all(line == line.rstrip() for line in lines)
 
