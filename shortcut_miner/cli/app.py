@@ -27,8 +27,8 @@ _OTHER_COMMANDS = (
     Command(
         ("rules",),
         "shortcut_miner.cli.rules:rules",
-        "Look up rules by item, answer, kind and strength.",
-        f"{ENTER}\nshortcut-miner rules vqa-ce --contains sport --min-confidence 0.5",
+        "Look up rules by item, answer, kind, strength and verdict.",
+        f"{ENTER}\nshortcut-miner rules vqa-ce --contains sport --verdict real",
     ),
     Command(
         ("explain",),

@@ -178,8 +178,9 @@ def print_exploited(model: str, listed: "pl.DataFrame", most: int) -> None:
             f"(q < {MAX_Q})."
         )
         return
-    rows = exploited.select(*_EXPLOITED).head(most).rows()
-    print_table(tuple(_EXPLOITED.values()), rows, right=_NUMBERS, spare=_SPARE)
+    if most:
+        rows = exploited.select(*_EXPLOITED).head(most).rows()
+        print_table(tuple(_EXPLOITED.values()), rows, right=_NUMBERS, spare=_SPARE)
 
 
 def print_accuracy(summary: "pl.DataFrame") -> None:

@@ -184,6 +184,19 @@ def test_a_pipe_is_as_wide_as_needed_and_plain(
     assert len(plain.splitlines()) == 5
 
 
+def test_colour_may_be_forced_into_a_pipe(
+    run_cli: RunCli, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = run_cli("rules", built, "--limit", 3)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    coloured = run_cli("rules", built, "--limit", 3).out
+    assert "\x1b[1mverdict\x1b[0m" in coloured
+    assert COLOUR.sub("", coloured) == plain.out
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert run_cli("rules", built, "--limit", 3).out == plain.out
+
+
 def on_pty(width: int, *tokens: object, **env: str) -> str:
     """Return what a command in a process of its own prints on a real terminal."""
     child, terminal = pty.fork()
