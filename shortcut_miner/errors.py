@@ -42,8 +42,8 @@ class BackendError(ShortcutMinerError):
 def visible(text: str) -> str:
     r"""Return text with escapes for what a terminal would obey or not show; newlines stay.
 
-    >>> visible("caf\u00e9 \x1b[2J\n")
-    'caf\u00e9 \\x1b[2J\n'
+    >>> print(visible("caf\u00e9 \x1b[2J"))
+    café \x1b[2J
     """
     return _UNSEEN.sub(lambda found: repr(found[0])[1:-1], text)
 
@@ -73,14 +73,12 @@ def near_names(value: str, known: Iterable[str], limit: int = 3) -> str:
             for name in names
             if abs(len(name) - len(value)) <= 1 and (name[:2] == value[:2] or name[-2:] == value[-2:])
         ]
-    spelt: dict[str, str] = {}
+    spelt: dict[str, list[str]] = {}
     for name in names:
-        for part in (name, *name.split()):
-            spelt.setdefault(part.casefold(), name)
-    near = dict.fromkeys(
-        spelt[one]
-        for one in difflib.get_close_matches(value.casefold(), spelt, n=limit, cutoff=_LEAST_LIKENESS)
-    )
+        for part in dict.fromkeys((name.casefold(), *name.casefold().split())):
+            spelt.setdefault(part, []).append(name)
+    close = difflib.get_close_matches(value.casefold(), spelt, n=limit, cutoff=_LEAST_LIKENESS)
+    near = list(dict.fromkeys(name for part in close for name in spelt[part]))[:limit]
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 

@@ -247,7 +247,8 @@ def progress(shown: Shown) -> "Iterator[OnStage | None]":
         "{task.description}", markup=False, table_column=Place(no_wrap=True, overflow="ellipsis")
     )
     columns = (SpinnerColumn(), stage_name, TimeElapsedColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True, refresh_per_second=5)
+    console = Console(stderr=True, color_system="auto" if _has_colour(sys.stderr) else None)
+    bar = Progress(*columns, console=console, transient=True, refresh_per_second=5)
     with bar:
         task = bar.add_task("start", total=None)
         yield lambda stage: bar.update(task, description=one_line(stage))

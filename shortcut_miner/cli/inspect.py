@@ -75,7 +75,7 @@ def inspect(paths: Paths, /, *, most: MostShown = 5, shown: Shown = DEFAULT_SHOW
     else:
         for number, finding in enumerate(findings):
             if number:
-                print()
+                print_text("")
             print_text(finding.path)
             print_fields({f"  {name}": text for name, text in _in_words(finding).items()})
     return CHECK_FAILED if any(finding.problems for finding in findings) else DONE

@@ -47,7 +47,7 @@ def test_rules_sorted_by_a_measure(run_cli: RunCli, built: Path) -> None:
 def test_no_rule_found_is_no_error(run_cli: RunCli, built: Path) -> None:
     ran = run_cli("rules", built, "--answer", "nobody says this")
     assert (ran.code, ran.out) == (0, "no such rule\n")
-    assert ran.err == "warning: answer: got 'nobody says this', which no rule gives.\n0 rules\n"
+    assert ran.err == "warning: answer: got 'nobody says this', but no rule gives it.\n0 rules\n"
     ran = run_cli("rules", built, "--answer", "nobody says this", "--format", "json")
     assert ran.json == {"total": 0, "rules": []}
 
@@ -55,10 +55,16 @@ def test_no_rule_found_is_no_error(run_cli: RunCli, built: Path) -> None:
 @pytest.mark.parametrize(
     ("tokens", "told"),
     [
-        (("--contains", "tenis"), "contains: got 'tenis', which no rule has. Did you mean 'tennis racket'?"),
-        (("--contains", "Cat", "sport"), "contains: got 'Cat', which no rule has. Did you mean 'cat'?"),
-        (("--contains", "zzz"), "contains: got 'zzz', which no rule has."),
-        (("--answer", "tennnis"), "answer: got 'tennnis', which no rule gives. Did you mean 'tennis'?"),
+        (
+            ("--contains", "tenis"),
+            "contains: got 'tenis', but no rule contains it. Did you mean 'tennis racket'?",
+        ),
+        (("--contains", "Cat", "sport"), "contains: got 'Cat', but no rule contains it. Did you mean 'cat'?"),
+        (("--contains", "zzz"), "contains: got 'zzz', but no rule contains it."),
+        (
+            ("--answer", "tennnis"),
+            "answer: got 'tennnis', but no rule gives it. Did you mean 'tennis' or 'tennis racket'?",
+        ),
     ],
 )
 def test_items_and_answers_that_no_rule_has_are_told(

@@ -16,6 +16,7 @@ import polars as pl
 import pytest
 from cli.commands import CHECKOUT, RunCli, options
 
+from shortcut_miner.cli.app import COMMANDS as APP_COMMANDS
 from shortcut_miner.cli.layout import text_width
 from shortcut_miner.cli.run import run
 
@@ -274,3 +275,30 @@ def test_file_names_cannot_act_on_the_terminal(run_cli: RunCli, built: Path, tmp
         ran = run_cli(*tokens)
         assert r"\x1b[31m" in ran.out + ran.err
         assert re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", ran.out + ran.err) is None
+
+
+def test_help_breaks_nothing_at_80_columns_and_has_no_style_without_colour(on_terminal: OnTerminal) -> None:
+    frame = re.compile("[│╭╮╰╯─]")
+    for command in APP_COMMANDS:
+        wide, narrow = (on_terminal(width, *command.words, "--help")[1] for width in (400, 80))
+        assert "\x1b" not in narrow
+        assert {*frame.sub(" ", narrow).split()} <= {*frame.sub(" ", wide).split()}, command.words
+
+
+def test_names_may_begin_with_a_bracket(run_cli: RunCli, demo: Path, tmp_path: Path) -> None:
+    """Cyclopts would take them for JSON, and Rich for a style."""
+    path = tmp_path / "[red][@x].json"
+    path.write_bytes((demo / "world" / "grounded_model_results.json").read_bytes())
+    assert run_cli("inspect", path).out.splitlines()[0] == str(path)
+    assert "[red][@x].json" in on_pty(120, "inspect", path, NO_COLOR="1")
+    ran = run_cli("vqa-ce", "score", demo / "vqa-ce", "--predictions", f"[m]={path}", "--resamples", 0)
+    assert (ran.code, ran.err) == (0, "")
+    assert run_cli("rules", demo / "vqa-ce", "--contains", "[x", "--quiet").err == (
+        "warning: contains: got '[x', but no rule contains it.\n"
+    )
+
+
+def test_only_the_console_prints() -> None:
+    """What is printed elsewhere would not be escaped."""
+    files = sorted((CHECKOUT / "shortcut_miner" / "cli").glob("*.py"))
+    assert [path.stem for path in files if re.search(r"\bprint\(", path.read_text())] == ["console"]

@@ -83,19 +83,19 @@ def unknown_terms(
     >>> from shortcut_miner.mining.frames.tables import mine_rules
     >>> rules = mine_rules([["what", "sport"], ["what", "room"]], ["golf", "attic"], min_count=1)
     >>> unknown_terms(rules, contains=["sprot"])
-    ["contains: got 'sprot', which no rule has. Did you mean 'sport'?"]
+    ["contains: got 'sprot', but no rule contains it. Did you mean 'sport'?"]
     """
     told = []
     if contains:
         items = pl.concat([rules[name].explode().drop_nulls() for name in _ANTECEDENT]).unique().sort()
         told += [
-            f"contains: got {item!r}, which no rule has.{near_names(item, items)}"
+            f"contains: got {item!r}, but no rule contains it.{near_names(item, items)}"
             for item in contains
             if not items.is_in([item]).any()
         ]
     if answer is not None and answer not in rules["answer"]:
         known = rules["answer"].unique().sort()
-        told.append(f"answer: got {answer!r}, which no rule gives.{near_names(answer, known)}")
+        told.append(f"answer: got {answer!r}, but no rule gives it.{near_names(answer, known)}")
     return told
 
 
