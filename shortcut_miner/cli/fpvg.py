@@ -158,7 +158,7 @@ def print_scores(report: "ScoreReport", most: int) -> None:
             print_title(title)
             is_shown = pl.col("metric").is_in(SHOWN_METRICS)
             is_whole = pl.col("subgroup") == "all" if "subgroup" in table.columns else True
-            print_frame(table.filter(is_shown, is_whole))
+            print_frame(table.filter(is_shown, is_whole), spare=("subgroup", "runs"))
 
 
 def print_metrics(scores: "pl.DataFrame", most: int | None = None) -> None:

@@ -144,8 +144,10 @@ def lay_out(
         cells = [[row[place] for place in shown] for row in rows]
         if fits(kept, cells, width):
             return LaidOut(_grid(kept, cells, _natural(kept, cells), GAP, paint), left_out)
-        if widths := _narrowed(kept, cells, width):
+        if widths := _narrowed(kept, cells, width, _LEAST_TEXT):
             return LaidOut(_grid(kept, cells, widths, NARROW_GAP, paint), left_out)
+    if widths := _narrowed(kept, cells, width, 1):
+        return LaidOut(_grid(kept, cells, widths, NARROW_GAP, paint), left_out)
     return LaidOut(_blocks(columns, rows, width, paint))
 
 
@@ -161,8 +163,10 @@ def _natural(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> list[i
     ]
 
 
-def _narrowed(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
-    """Return widths that fit, the widest texts made narrower first; None where no word may be broken."""
+def _narrowed(
+    columns: Sequence[Column], rows: Sequence[Sequence[str]], width: int, least_text: int
+) -> list[int] | None:
+    """Return widths that fit with no word broken, the widest texts made narrower first; None if none do."""
     most, least = [], []
     for place, column in enumerate(columns):
         cells = [row[place] for row in rows]
@@ -170,7 +174,7 @@ def _narrowed(columns: Sequence[Column], rows: Sequence[Sequence[str]], width: i
         heading = _longest_word(column.narrow_heading())
         most.append(max(longest, heading))
         word = longest if column.is_number else max(map(_longest_word, cells), default=0)
-        least.append(max(heading, word if column.is_number else max(word, min(longest, _LEAST_TEXT))))
+        least.append(max(heading, word if column.is_number else max(word, min(longest, least_text))))
     room = width - NARROW_GAP * (len(columns) - 1)
     if sum(least) > room:
         return None
