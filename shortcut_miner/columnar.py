@@ -84,6 +84,14 @@ def read_batches(
             yield _frame(file.schema_arrow.empty_table(), columns)
 
 
+def read_through(path: Path) -> Columns:
+    """Return :func:`look_at_columns` of a file after reading all of it: damage to values is told too."""
+    found = look_at_columns(path)
+    for _ in read_batches(path, list(found.types)):
+        pass
+    return found
+
+
 def read_metadata(path: Path) -> dict[bytes, bytes]:
     """Return the metadata of a Parquet file; see :func:`look_at_columns` for errors."""
     with _parquet(path) as file:

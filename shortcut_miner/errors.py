@@ -4,6 +4,7 @@ Everything a user can cause is a :class:`ShortcutMinerError`. The command line t
 message and exit code 2; anything else that escapes is a bug here (exit code 101).
 """
 
+import difflib
 import re
 from collections.abc import Iterable, Sequence
 
@@ -16,6 +17,8 @@ MAX_MESSAGE = 1900
 _UNSEEN = re.compile(
     r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_LEAST_LIKENESS = 0.7
+_MANY_NAMES = 10_000  # comparing takes some microseconds a name
 
 
 class ShortcutMinerError(Exception):
@@ -67,8 +70,9 @@ def shortened(text: str, most: int = _MAX_EXAMPLE) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the first line of a library's own message; the error's name if it has none."""
-    return next(iter(str(error).splitlines()), "") or type(error).__name__
+    """Return the first line of a library's own message, without what follows an error number, or its name."""
+    first = next(iter(str(error).splitlines()), "") or type(error).__name__
+    return getattr(error, "strerror", None) or re.sub(r" \(os error \d+\).*", "", first).rstrip(".")
 
 
 def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN) -> str:
@@ -88,6 +92,28 @@ def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN) -> str:
         shown.append(text)
     rest = len(listed) - len(shown)
     return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
+
+
+def near_names(value: str, known: Iterable[str], limit: int = 3) -> str:
+    """Return a question with the known names that are most like `value`, to put after a sentence; or "".
+
+    >>> "No such word." + near_names("tenis", ["tennis", "golf"])
+    "No such word. Did you mean 'tennis'?"
+    """
+    names = list(dict.fromkeys(known))
+    if len(names) > _MANY_NAMES:
+        names = [
+            name
+            for name in names
+            if abs(len(name) - len(value)) <= 1 and (name[:2] == value[:2] or name[-2:] == value[-2:])
+        ]
+    spelt: dict[str, list[str]] = {}
+    for name in names:
+        for part in dict.fromkeys((name.casefold(), *name.casefold().split())):
+            spelt.setdefault(part, []).append(name)
+    close = difflib.get_close_matches(value.casefold(), spelt, n=limit, cutoff=_LEAST_LIKENESS)
+    near = list(dict.fromkeys(name for part in close for name in spelt[part]))[:limit]
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def check_no_problems(problems: Sequence[str], what: str, expected: str) -> None:

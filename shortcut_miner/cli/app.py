@@ -1,13 +1,18 @@
 """The tree of commands: the rooms' own, by the names in :mod:`shortcut_miner.rooms`, and the others."""
 
+import os
 from importlib import import_module
+from typing import TYPE_CHECKING
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from shortcut_miner import rooms
+from shortcut_miner.cli.arguments import prepare_arguments
 from shortcut_miner.cli.command import ENTER, Command
-from shortcut_miner.cli.options import prepare_arguments
 from shortcut_miner.version import __version__
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 # Their modules are loaded when they run.
 _OTHER_COMMANDS = (
@@ -27,8 +32,8 @@ _OTHER_COMMANDS = (
     Command(
         ("rules",),
         "shortcut_miner.cli.rules:rules",
-        "Look up rules by item, answer, kind and strength.",
-        f"{ENTER}\nshortcut-miner rules vqa-ce --contains sport --min-confidence 0.5",
+        "Look up rules by item, answer, kind, strength and verdict.",
+        f"{ENTER}\nshortcut-miner rules vqa-ce --contains sport --verdict real",
     ),
     Command(
         ("explain",),
@@ -60,7 +65,9 @@ def build_app() -> App:
         help_epilogue=f"Start here:\n\n  shortcut-miner demo\n\n{_EXIT_CODES}",
         version=__version__,
         config=prepare_arguments,
+        default_parameter=Parameter(json_list=False, json_dict=False),  # a name may begin with a bracket
         suppress_keyboard_interrupt=False,
+        console=_console_for_help(),
     )
     for room in _ROOMS:
         group = App(name=room.COMMANDS[0].words[0], help=room.HELP)
@@ -70,6 +77,15 @@ def build_app() -> App:
     for command in _OTHER_COMMANDS:
         _register(app, command)
     return app
+
+
+def _console_for_help() -> "Console | None":
+    """Return a console without any style where NO_COLOR is set: Rich's own would still print bold."""
+    if not os.environ.get("NO_COLOR"):
+        return None
+    from rich.console import Console
+
+    return Console(color_system=None)
 
 
 def _register(parent: App, command: Command) -> None:

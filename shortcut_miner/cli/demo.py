@@ -92,7 +92,7 @@ def _show(report: "DemoReport", shown: Shown, most: int, out: Path | None, wall_
     print_fields(fields)
     found = len(report.planted) - report.planted["rule_id"].null_count()
     print_title(f"Planted shortcuts: {found} of {len(report.planted)} came out as rules")
-    print_frame(report.planted.head(most))
+    print_frame(report.planted.head(most), spare=("antecedent_count", "rule_count", "rule_id"))
     print_title("Accuracy in percent [95% interval]")
     print_accuracy(report.scores.scores)
     print_title("The other rooms' first numbers, in percent")

@@ -66,7 +66,7 @@ def score(
     folder: Annotated[Path, Parameter(group=INPUTS)],
     /,
     *,
-    all_: Annotated[list[str], Parameter(name="--all", group=INPUTS, consume_multiple=True, negative=())],
+    all_: Annotated[list[str], Parameter(name="--all", group=INPUTS, consume_multiple=1, negative=())],
     relevant: NamedFiles,
     irrelevant: NamedFiles,
     ids: OptionalNamedFiles = None,
@@ -162,7 +162,7 @@ def print_scores(report: "ScoreReport", most: int) -> None:
             print_title(title)
             is_shown = pl.col("metric").is_in(SHOWN_METRICS)
             is_whole = pl.col("subgroup") == "all" if "subgroup" in table.columns else True
-            print_frame(table.filter(is_shown, is_whole))
+            print_frame(table.filter(is_shown, is_whole), spare=("subgroup", "runs"))
 
 
 def print_metrics(scores: "pl.DataFrame", most: int | None = None) -> None:

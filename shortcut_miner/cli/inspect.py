@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shortcut_miner.cli.console import print_fields, print_json, progress
+from shortcut_miner.cli.console import print_fields, print_json, print_text, progress
 from shortcut_miner.cli.options import CHECK_FAILED, DEFAULT_SHOWN, DONE, INPUTS, MostShown, Shown
-from shortcut_miner.errors import BackendError, ConfigError, SourceError, examples
+from shortcut_miner.errors import BackendError, ConfigError, SourceError
 
 if TYPE_CHECKING:
     from shortcut_miner.sources.opening.reading import Reading
@@ -75,8 +75,8 @@ def inspect(paths: Paths, /, *, most: MostShown = 5, shown: Shown = DEFAULT_SHOW
     else:
         for number, finding in enumerate(findings):
             if number:
-                print()
-            print(finding.path)
+                print_text("")
+            print_text(finding.path)
             print_fields({f"  {name}": text for name, text in _in_words(finding).items()})
     return CHECK_FAILED if any(finding.problems for finding in findings) else DONE
 
@@ -176,15 +176,13 @@ def _provenance(path: Path) -> dict[str, Any]:
 
 
 def _written_table(path: Path, provenance: Mapping[str, Any]) -> Finding:
-    from shortcut_miner.columnar import COLUMNAR_ERRORS, look_at_columns, read_batches
+    from shortcut_miner.columnar import COLUMNAR_ERRORS, read_through
     from shortcut_miner.errors import reason_of
 
     facts: dict[str, Any] = {"size": path.stat().st_size, "provenance": dict(provenance)}
     finding = Finding(path=str(path), kind=_written_by(provenance), counts={}, facts=facts)
     try:
-        found = look_at_columns(path)
-        for _ in read_batches(path, list(found.types)):  # a damaged page is told when it is unpacked
-            pass
+        found = read_through(path)
     except COLUMNAR_ERRORS as error:
         problem = f"got a damaged table ({reason_of(error)}), expected a complete one. Run the build again."
         return dataclasses.replace(finding, problems=(f"{path}: {problem}",))
@@ -197,31 +195,27 @@ def _written_by(provenance: Mapping[str, Any]) -> str:
 
 
 def _written_folder(path: Path) -> Finding:
-    from shortcut_miner.datasets.folders import is_same_build
-    from shortcut_miner.storage import MANIFEST, checked_provenance, read_json_file
+    from shortcut_miner.datasets.folders import open_folder
+    from shortcut_miner.storage import MANIFEST
 
     if not (path / MANIFEST).is_file():
         raise SourceError(
             f"{path}: got a folder without {MANIFEST}, expected a file, or a folder that a command wrote. "
             "Give one of the files inside it."
         )
-    try:
-        manifest = checked_provenance(read_json_file(path / MANIFEST))
-    except ValueError as error:
-        raise SourceError(
-            f"{path / MANIFEST}: got {error}, expected what a command wrote. Run the command again."
-        ) from error
-    tables = {file.name: _provenance(file) for file in sorted(path.glob("*.parquet"))}
-    strange = [name for name, found in tables.items() if not is_same_build(found, manifest)]
-    problems = [f"{examples(strange)}: not of the run that {MANIFEST} describes. Run the command again."]
-    written = {name: _written_table(path / name, found) for name, found in tables.items() if found}
-    damaged = [problem for one in written.values() for problem in one.problems]
+    folder = open_folder(path)
+    counts, problems = {}, []
+    for name in sorted(file.stem for file in path.glob("*.parquet")):
+        try:
+            counts[f"rows in {name}.parquet"] = folder.row_count(name)
+        except SourceError as error:
+            problems.append(str(error))
     return Finding(
         path=str(path),
-        kind=_written_by(manifest),
-        counts={f"rows in {name}": one.counts["rows"] for name, one in written.items() if one.counts},
-        facts={"provenance": manifest},
-        problems=(*(problems if strange else ()), *damaged),
+        kind=_written_by(folder.manifest),
+        counts=counts,
+        facts={"provenance": folder.manifest},
+        problems=tuple(problems),
     )
 
 
@@ -241,11 +235,11 @@ def _in_words(finding: Finding) -> dict[str, str]:
         "size": f"{finding.facts['size']:,} bytes" if "size" in finding.facts else "",
         "packed": " in ".join(reversed(finding.facts.get("packing", ()))),
         "sha256": finding.facts.get("sha256", ""),
-        "notes": "; ".join(finding.notes),
+        "notes": "; ".join(dict.fromkeys(finding.notes)),
         "bad": "; ".join(f"{count:,} x {reason}" for reason, count in finding.dropped.items()),
     }
     first, *others = finding.problems or ("nothing",)
     if any("--" in line for line in finding.problems):
         others.append("(options are those of the command that reads the file)")
-    indented = "".join(f"\n              {line}" for line in others)
+    indented = "".join(f"\n    {line}" for line in others)
     return {name: text for name, text in fields.items() if text} | {"wrong": first + indented}

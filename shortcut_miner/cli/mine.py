@@ -22,7 +22,6 @@ from shortcut_miner.cli.options import (
 )
 from shortcut_miner.cli.room import run_build
 from shortcut_miner.cli.rules import how_many, print_rules
-from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import OnBadRow, SupersetFilter
 
 if TYPE_CHECKING:
@@ -103,8 +102,6 @@ def mine(
     show : int
         Most rules to print.
     """
-    if words is None and objects is None:
-        raise ConfigError("--words, --objects: got neither, expected a column of items. Name one or both.")
     options: dict[str, Any] = {
         "min_count": min_count,
         "max_antecedent": max_antecedent,

@@ -1,20 +1,15 @@
-"""What commands share: exit codes, options of their output, lists on the command line, the TOML file."""
+"""What commands share: exit codes, options of their output, lists on the command line."""
 
 import dataclasses
 import os
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
 
-from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
-
-if TYPE_CHECKING:
-    from cyclopts import App
-    from cyclopts.argument import Argument, ArgumentCollection
+from shortcut_miner.errors import ConfigError
 
 DONE, CHECK_FAILED, BAD_INPUT, INCOMPLETE, BUG, INTERRUPTED = 0, 1, 2, 3, 101, 130
 
@@ -70,9 +65,8 @@ Threads = Annotated[
     ),
 ]
 Out = Annotated[Path | None, Parameter(group=OUTPUT)]
-BuildOut = Annotated[
-    Path | None, Parameter(name="--out", group=OUTPUT, help="Folder to write. Needed, except with --dry-run.")
-]
+OUT_IS_NEEDED = "Folder to write. Needed, except with --dry-run."
+BuildOut = Annotated[Path | None, Parameter(name="--out", group=OUTPUT, help=OUT_IS_NEEDED)]
 DryRun = Annotated[
     bool,
     Parameter(
@@ -91,8 +85,8 @@ Force = Annotated[
         help="Replace what a run with other options wrote to --out. Files of yours are never replaced.",
     ),
 ]
-NamedFiles = Annotated[list[str], Parameter(group=INPUTS, consume_multiple=True, negative=())]
-OptionalNamedFiles = Annotated[list[str] | None, Parameter(group=INPUTS, consume_multiple=True, negative=())]
+NamedFiles = Annotated[list[str], Parameter(group=INPUTS, consume_multiple=1, negative=())]
+OptionalNamedFiles = Annotated[list[str] | None, Parameter(group=INPUTS, consume_multiple=1, negative=())]
 
 
 def numbers_list(hint: Any, tokens: Sequence[Token]) -> list[Any]:
@@ -150,66 +144,3 @@ def check_out(out: Path) -> None:
             f"--out {out}: got a folder that can't be written, expected one that can. "
             "Choose another folder or fix its permissions."
         )
-
-
-def prepare_arguments(app: "App", commands: tuple[str, ...], arguments: "ArgumentCollection") -> None:
-    """Take in the config file, and check what cyclopts does not; called before any value is converted."""
-    _merge_config_file(arguments)
-    _check_whole_numbers(arguments)
-
-
-def _check_whole_numbers(arguments: "ArgumentCollection") -> None:
-    """Raise ConfigError for 2.5 where a whole number is expected: cyclopts would round it."""
-    for argument in arguments:
-        if argument.hint in (int, int | None):
-            for token in argument.tokens:
-                if "." in token.value:
-                    name = f"{token.keyword or argument.name}" + (
-                        "" if token.source == "cli" else f" in {token.source}"
-                    )
-                    raise ConfigError(f"{name}: got {token.value}, expected a whole number. Change it.")
-
-
-def _merge_config_file(arguments: "ArgumentCollection") -> None:
-    """Fill in options of the group "Method" that were not given from the TOML file named by ``--config``.
-
-    Options win over the file, the file over a preset, and a preset over defaults.
-    """
-    option = arguments.get("--config", None)
-    if option is None or not option.tokens:
-        return
-    path = option.tokens[-1].value
-    fields = {argument.keys[0]: argument for argument in arguments if argument.keys and _is_method(argument)}
-    values = _read_config_file(path, list(fields))
-    for name, value in values.items():
-        if not fields[name].tokens:
-            fields[name].append(Token(keyword=name, value=str(value), source=path))
-
-
-def _is_method(argument: "Argument") -> bool:
-    groups = argument.parameter.group
-    return isinstance(groups, tuple) and METHOD in groups
-
-
-def _read_config_file(path: str, known: list[str]) -> dict[str, Any]:
-    try:
-        values = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SourceError(
-            f"--config {path}: got {error.strerror or error}, expected a TOML file. Check the path."
-        ) from error
-    except ValueError as error:  # broken TOML, or bytes that are no UTF-8
-        raise SourceError(
-            f"--config {path}: got broken TOML ({error}), expected lines such as min_count = 8. Correct it."
-        ) from error
-    problems = [f"{name}: got no such option" for name in values if name not in known]
-    problems += [
-        f"{name}: got {value!r}, expected one text, number, true or false"
-        for name, value in values.items()
-        if name in known and not isinstance(value, str | int | float | bool)
-    ]
-    if problems:
-        names = examples(known, limit=len(known))
-        title = f"--config {path}: got options that don't fit, expected some of {names}. Correct them."
-        raise ConfigError(problem_list(title, problems))
-    return values

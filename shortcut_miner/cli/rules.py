@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from shortcut_miner.cli.console import note, print_fields, print_json, print_table
+from shortcut_miner.cli.console import note, print_fields, print_json, print_table, print_text, warn
 from shortcut_miner.cli.kernels import note_compiling
 from shortcut_miner.cli.options import DEFAULT_SHOWN, DONE, INPUTS, METHOD, MostShown, Shown
 from shortcut_miner.errors import SourceError
@@ -16,12 +16,17 @@ if TYPE_CHECKING:
     from shortcut_miner.diagnostics.vqa_ce.explain import Explanation
 
 Modality = Literal["words", "objects", "multimodal"]
-Measure = Literal[
-    "rule_id", "confidence", "support", "lift", "antecedent_count", "rule_count", "val_confidence",
-    "val_antecedent_count",
-]  # fmt: skip
+Verdict = Literal["chance", "unstable", "prior", "redundant", "real"]
 Choose = Parameter(group=METHOD)
+ChosenVerdict = Annotated[
+    Verdict | None, Parameter(group=METHOD, help="Only rules with this verdict; see the room's card.")
+]
+MaxQ = Annotated[
+    float | None,
+    Parameter(group=METHOD, help="Only rules whose q value over the searched family is below this, 0 to 1."),
+]
 
+WRITERS = ("vqa-ce build", "mine")
 # Column of the rules -> its heading; those that a file lacks are left out.
 _SHOWN = {
     "rule_id": "rule",
@@ -35,20 +40,26 @@ _SHOWN = {
     "lift": "lift",
     "val_antecedent_count": "val rows",
     "val_confidence": "val confidence",
+    "holdout_p_holm": "holdout p",
+    "q_value_by": "q",
+    "verdict": "verdict",
 }
-_NUMBERS = ("rule", "count", "of", "confidence", "lift", "val rows", "val confidence")
+_NUMBERS = ("rule", "count", "of", "confidence", "lift", "val rows", "val confidence", "holdout p", "q")
+_SPARE = ("lift", "val rows", "val confidence", "of", "holdout p", "count", "q", "rule")
 
 
 def rules(
     source: Annotated[Path, Parameter(group=INPUTS)],
     /,
     *,
-    contains: Annotated[tuple[str, ...], Parameter(group=METHOD, consume_multiple=True, negative=())] = (),
+    contains: Annotated[tuple[str, ...], Parameter(group=METHOD, consume_multiple=1, negative=())] = (),
     answer: Annotated[str | None, Choose] = None,
     modality: Annotated[Modality | None, Choose] = None,
     min_confidence: Annotated[float, Choose] = 0.0,
     min_count: Annotated[int, Choose] = 0,
-    sort: Annotated[Measure, Choose] = "rule_id",
+    verdict: ChosenVerdict = None,
+    max_q: MaxQ = None,
+    sort: Annotated[str, Choose] = "rule_id",
     most: MostShown = 20,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
@@ -57,7 +68,7 @@ def rules(
     Parameters
     ----------
     source : Path
-        A folder with rules.parquet, or such a file.
+        What vqa-ce build or mine wrote, or the rules.parquet of it.
     contains : tuple of str
         Words or object labels that must all be in the antecedent.
     answer : str, optional
@@ -69,21 +80,27 @@ def rules(
     min_count : int
         Least training rows with antecedent and answer together.
     sort : str
-        rule_id: in rule order, that is by confidence and then antecedent_count. A measure: largest first.
+        rule_id: in rule order, that is by confidence and then antecedent_count. Any other column of numbers
+        in rules.parquet: largest first, but p and q values smallest first.
     most : int
         Most rules to print.
     """
-    from shortcut_miner.mining.frames.lookup import find_rules
+    from shortcut_miner.mining.frames.lookup import find_rules, unknown_terms
 
+    known = read_rules(source)
     found = find_rules(
-        read_rules(source),
+        known,
         contains=contains,
         answer=answer,
         modality=modality,
         min_confidence=min_confidence,
         min_count=min_count,
+        verdict=verdict,
+        max_q=max_q,
         sort=sort,
     )
+    for text in unknown_terms(known, contains=contains, answer=answer):
+        warn(text)
     if shown.format == "json":
         print_json({"total": len(found), "rules": found.head(most).to_dicts()})
     else:
@@ -98,27 +115,29 @@ def read_rules(source: Path) -> "pl.DataFrame":
     Raises
     ------
     SourceError, SchemaError
-        No such file, or no rules in it.
+        No such file, no rules in it, or files of two builds.
     """
-    from shortcut_miner.columnar import COLUMNAR_ERRORS, read_frame
-    from shortcut_miner.errors import reason_of
-    from shortcut_miner.schemas import Rules, validated
+    from shortcut_miner.datasets.folders import open_folder, read_written_table
+    from shortcut_miner.schemas import Rules
 
-    path = source / "rules.parquet" if source.is_dir() else source
-    try:
-        return validated(read_frame(path), Rules, str(path))
-    except COLUMNAR_ERRORS as error:
-        reason = getattr(error, "strerror", None) or reason_of(error)
+    if source.is_dir():
+        return open_folder(source, *WRITERS).table("rules", Rules)
+    if not source.exists():
         raise SourceError(
-            f"{path}: got {reason}, expected rules that shortcut-miner wrote. "
-            "Give a folder with rules.parquet, or such a file."
-        ) from error
+            f"{source}: got no such file or folder, expected what {' or '.join(WRITERS)} wrote, or the "
+            "rules.parquet of it. Check the path."
+        )
+    return read_written_table(source, Rules)
 
 
 def print_rules(found: "pl.DataFrame") -> None:
     """Print rules, one a line."""
+    if found.is_empty():
+        print_text("no such rule")
+        return
     columns = [name for name in _SHOWN if name in found.columns]
-    print_table([_SHOWN[name] for name in columns], found.select(columns).rows(), right=_NUMBERS)
+    headings = [_SHOWN[name] for name in columns]
+    print_table(headings, found.select(columns).rows(), right=_NUMBERS, spare=_SPARE)
 
 
 def how_many(total: int, most: int, option: str = "--limit") -> str:
@@ -137,6 +156,8 @@ def explain(
     question_id: Annotated[str, Parameter(group=INPUTS)],
     /,
     *,
+    verdict: ChosenVerdict = None,
+    max_q: MaxQ = None,
     most: MostShown = 20,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
@@ -154,13 +175,13 @@ def explain(
     from shortcut_miner.diagnostics.vqa_ce.explain import explain as explain_question
 
     note_compiling(shown, "match")
-    explanation = explain_question(folder, question_id)
+    explanation = explain_question(folder, question_id, verdict=verdict, max_q=max_q)
     if shown.format == "json":
         print_json(explanation_document(explanation, most))
     else:
         print_fields(explanation_fields(explanation))
-        if len(explanation.rules):
-            print()
+        if len(explanation.rules) or verdict or max_q is not None:
+            print_text("")
             print_rules(explanation.rules.head(most))
             note(shown, how_many(len(explanation.rules), most))
     return DONE

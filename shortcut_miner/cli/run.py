@@ -8,9 +8,11 @@ import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
-from cyclopts.exceptions import CycloptsError, UnusedCliTokensError
+from cyclopts.exceptions import CycloptsError, MissingArgumentError, UnusedCliTokensError
 
 from shortcut_miner.cli.app import build_app
+from shortcut_miner.cli.arguments import MissingOptionsError
+from shortcut_miner.cli.console import tell
 from shortcut_miner.cli.interrupt import say_interrupted, was_interrupted
 from shortcut_miner.cli.options import BAD_INPUT, BUG, DONE, INTERRUPTED
 from shortcut_miner.errors import ShortcutMinerError
@@ -40,7 +42,7 @@ def run(tokens: Sequence[str]) -> int:
         say_interrupted()
         return INTERRUPTED
     except (ShortcutMinerError, CycloptsError, OSError, MemoryError) as error:
-        _tell(f"error: {_in_words(error)}")
+        _tell(_in_words(error), "error")
         return BAD_INPUT
     except BaseException as error:  # Polars' panics are no Exception
         if was_interrupted():
@@ -54,6 +56,11 @@ def _in_words(error: Exception) -> str:
     if isinstance(error, UnusedCliTokensError):
         extra = " ".join(error.unused_tokens or ())
         return f"got {extra!r} too much, expected options only. {_see_help(error)}"
+    if isinstance(error, MissingOptionsError):
+        return f"{error.in_words()} {_see_help(error)}"
+    if isinstance(error, MissingArgumentError) and error.argument is not None:
+        name = error.keyword or error.argument.name
+        return f"{name}: got no value (missing), expected one. Give it after {name}. {_see_help(error)}"
     if isinstance(error, CycloptsError):
         return f"{str(error).rstrip()} {_see_help(error)}"
     if isinstance(error, MemoryError):
@@ -85,9 +92,9 @@ def _bug_report(error: BaseException) -> str:
     return f"bug in shortcut-miner: {what}. Please report it with the traceback in {Path(name)}."
 
 
-def _tell(message: str) -> None:
+def _tell(message: str, kind: str = "") -> None:
     with contextlib.suppress(OSError):
-        print(message, file=sys.stderr, flush=True)
+        tell(message, kind, "red")
     # What a failing command printed before must not fail again when the interpreter ends.
     try:
         sys.stdout.flush()

@@ -12,6 +12,7 @@ from shortcut_miner.cli.console import (
     print_json,
     print_models,
     print_table,
+    print_text,
     print_title,
 )
 from shortcut_miner.cli.options import (
@@ -65,6 +66,7 @@ _EXPLOITED = {
     "counterexample_q_value": "q there",
 }
 _NUMBERS = ("rule", "fires", "agrees", "counterexamples", "agrees there", "q there")
+_SPARE = ("fires", "agrees", "rule", "q there")
 
 
 def build(
@@ -152,16 +154,39 @@ def score_document(report: "ScoreReport", most: int) -> dict[str, Any]:
 
 
 def print_scores(report: "ScoreReport", most: int) -> None:
-    """Print accuracies, differences to the baseline, and the shortcuts that are exploited most surely."""
+    """Print accuracies, differences to the baseline, and the shortcuts that each model exploits."""
+    import polars as pl
+
+    from shortcut_miner.diagnostics.vqa_ce.score import CLASSIFIERS
+
     print_title("Accuracy in percent [95% interval]")
     print_accuracy(report.scores)
     if report.differences is not None:
         print_title("Difference in accuracy, question by question [95% interval]")
         print_accuracy(report.differences)
-    for (model,), table in report.exploited_shortcuts.group_by("model", maintain_order=True):
-        print_title(f"Shortcuts of {model}: {len(table):,} rules fire often enough, the surest first")
-        rows = table.select(*_EXPLOITED).head(most).rows()
-        print_table(tuple(_EXPLOITED.values()), rows, right=_NUMBERS)
+    for model in report.scores["model"].unique(maintain_order=True):
+        if model in CLASSIFIERS:
+            continue
+        listed = report.exploited_shortcuts.filter(pl.col("model") == model)
+        print_exploited(model, listed, most)
+
+
+def print_exploited(model: str, listed: "pl.DataFrame", most: int) -> None:
+    """Print the shortcuts that a model exploits, the surest first, or that it exploits none."""
+    from shortcut_miner.diagnostics.vqa_ce.score import MAX_Q
+
+    exploited = listed.filter("is_exploited")
+    count = f"{len(exploited):,}" if len(exploited) else "none"
+    print_title(f"Shortcuts of {model}: exploits {count} of the {len(listed):,} rules that fire often enough")
+    if exploited.is_empty():
+        print_text(
+            "On no rule's counterexamples does it give the rule's answer more often than chance "
+            f"(q < {MAX_Q})."
+        )
+        return
+    if most:
+        rows = exploited.select(*_EXPLOITED).head(most).rows()
+        print_table(tuple(_EXPLOITED.values()), rows, right=_NUMBERS, spare=_SPARE)
 
 
 def print_accuracy(summary: "pl.DataFrame") -> None:
@@ -228,7 +253,7 @@ def _show_sweep(report: "SweepReport", shown: Shown, wall_seconds: float) -> Non
     if shown.format == "json":
         print_json({"sweep": report.sweep.to_dicts()})
     else:
-        print_frame(report.sweep)
+        print_frame(report.sweep, spare=("easy", "hard", "classifier_rules"))
     note(shown, f"took {wall_seconds:.1f} s")
 
 

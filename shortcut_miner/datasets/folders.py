@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shortcut_miner.columnar import read_frame
+from shortcut_miner.columnar import read_frame, read_through
 from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.journal import finish_interrupted
 from shortcut_miner.publishing import check_target, staged_folder
@@ -134,8 +134,8 @@ def publish(
             "backend": run.backend,
             "threads": run.threads,
             "stages": [dataclasses.asdict(cost) for cost in run.costs],
-            "notes": [*notes, *run.notes],
-            "warnings": list(warnings),
+            "notes": list(dict.fromkeys([*notes, *run.notes])),
+            "warnings": list(dict.fromkeys(warnings)),
         }
         write_json(record, folder / RUN_RECORD)
 
@@ -256,9 +256,32 @@ class BuiltFolder:
             table = read_frame(path)
         return table if schema is None else validated(table, schema, str(path))
 
+    def row_count(self, name: str) -> int:
+        """Return how many rows a table has, after reading all of it; raises as :meth:`table`."""
+        path = self.check(name)
+        with _told(path, self.command):
+            return read_through(path).total
 
-def open_folder(path: Path, command: str, *, figures: Iterable[str] = ()) -> BuiltFolder:
-    """Return a folder that `command` wrote, whose manifest has these figures.
+
+def read_written_table(path: Path, schema: "type[dy.Schema]") -> pl.DataFrame:
+    """Return one of our tables by its file: of the build beside it, if a manifest there speaks for it.
+
+    Raises
+    ------
+    SourceError, SchemaError
+        As for :meth:`BuiltFolder.table`.
+    """
+    beside = path.parent / MANIFEST
+    manifest = read_json_file(beside) if beside.is_file() else None
+    if isinstance(manifest, dict) and path.name in (manifest.get("files") or ()):
+        BuiltFolder(path.parent, str(manifest.get("command")), manifest).check(path.stem)
+    with _told(path, "shortcut-miner"):
+        table = read_frame(path)
+    return validated(table, schema, str(path))
+
+
+def open_folder(path: Path, *commands: str, figures: Iterable[str] = ()) -> BuiltFolder:
+    """Return a folder that one of `commands` wrote (any, without them), whose manifest has these figures.
 
     Raises
     ------
@@ -266,26 +289,27 @@ def open_folder(path: Path, command: str, *, figures: Iterable[str] = ()) -> Bui
         Not such a folder, a damaged manifest, or an interrupted run that can't be finished here.
     """
     finish_interrupted(path)
+    writers = " or ".join(commands) or "a command"
     if not (path / MANIFEST).is_file():
         there = "no such folder" if not path.exists() else f"no {MANIFEST} in it"
         got = "a file" if path.is_file() else there
-        raise SourceError(f"{path}: got {got}, expected a folder that {command} wrote. Give that folder.")
+        raise SourceError(f"{path}: got {got}, expected a folder that {writers} wrote. Give that folder.")
     manifest = read_json_file(path / MANIFEST)
     written_by = manifest.get("command") if isinstance(manifest, dict) else None
-    if written_by != command:
+    if not isinstance(written_by, str) or (commands and written_by not in commands):
         raise SourceError(
-            f"{path}: got the output of {written_by!r}, expected that of {command}. "
-            f"Give the folder of a {command}."
+            f"{path}: got the output of {written_by!r}, expected that of {writers}. "
+            f"Give the folder of a {writers}."
         )
     try:
         checked_provenance(manifest)
     except ValueError as error:
         raise SourceError(
-            f"{path / MANIFEST}: got {error}, expected what {command} wrote. Run the build again."
+            f"{path / MANIFEST}: got {error}, expected what {written_by} wrote. Run the build again."
         ) from error
     if not all(isinstance(manifest.get(name), dict) for name in ("config", "counts")):
         raise SourceError(
-            f"{path / MANIFEST}: got no config or no counts, expected what {command} wrote. "
+            f"{path / MANIFEST}: got no config or no counts, expected what {written_by} wrote. "
             "Run the build again."
         )
     there = manifest.get("figures")
@@ -293,9 +317,9 @@ def open_folder(path: Path, command: str, *, figures: Iterable[str] = ()) -> Bui
     if missing:
         raise SourceError(
             f"{path / MANIFEST}: got no {' and no '.join(missing)} among its figures, expected what "
-            f"{command} wrote. Run the build again."
+            f"{written_by} wrote. Run the build again."
         )
-    return BuiltFolder(path, command, manifest)
+    return BuiltFolder(path, written_by, manifest)
 
 
 def is_same_build(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
@@ -316,5 +340,10 @@ def _told(path: Path, command: str) -> Iterator[None]:
         yield
     except PROVENANCE_ERRORS as error:
         raise SourceError(
-            f"{path}: got {reason_of(error)}, expected a table that {command} wrote. Run the build again."
+            f"{path}: got {_reason(path, error)}, expected a table that {command} wrote. Run the build again."
         ) from error
+
+
+def _reason(path: Path, error: BaseException) -> str:
+    """Return what went wrong, in short."""
+    return reason_of(error) if path.exists() else "no such file"

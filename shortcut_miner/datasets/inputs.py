@@ -73,8 +73,12 @@ def same_answers_warnings(records: Sequence[InputRecord]) -> tuple[str, ...]:
 
 
 def notes_of(readings: Mapping[str, Reading]) -> tuple[str, ...]:
-    """Return the notes of readings, each with its role before it."""
-    return tuple(f"{role}: {note}" for role, reading in readings.items() for note in reading.notes)
+    """Return the notes of readings, each once with all of its roles before it."""
+    roles: dict[str, list[str]] = {}
+    for role, reading in readings.items():
+        for note in dict.fromkeys(reading.notes):
+            roles.setdefault(note, []).append(role)
+    return tuple(f"{', '.join(said_of)}: {note}" for note, said_of in roles.items())
 
 
 def input_record(role: str, reading: Reading) -> InputRecord:

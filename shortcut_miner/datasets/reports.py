@@ -137,8 +137,8 @@ class BuildReport:
             dropped=dict(provenance.dropped),
             figures=dict(figures),
             words=words,
-            notes=(*facts.notes, *run.notes),
-            warnings=facts.warnings,
+            notes=tuple(dict.fromkeys((*facts.notes, *run.notes))),
+            warnings=tuple(dict.fromkeys(facts.warnings)),
             costs=run.costs,
             is_complete=is_complete and not facts.dropped,
             tables=tables_of(out, provenance, tables),
@@ -240,6 +240,11 @@ class ScoreReport:
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
     extracted_answers: pl.DataFrame | None = None
+
+    def __post_init__(self) -> None:
+        """Say the same once."""
+        object.__setattr__(self, "notes", tuple(dict.fromkeys(self.notes)))
+        object.__setattr__(self, "warnings", tuple(dict.fromkeys(self.warnings)))
 
     @property
     def is_complete(self) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import polars as pl
 
-from shortcut_miner.errors import SourceError, examples, problem_list
+from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_columns
@@ -44,9 +44,16 @@ def read_table(path: Path, columns: Columns, *, skip_bad_rows: bool, limit: int 
     ------
     SourceError
         The file can't be read, lacks a column, or has cells that don't fit.
+    ConfigError
+        Neither words nor objects.
     """
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
+    if columns.words is None and columns.objects is None:
+        raise ConfigError(
+            f"--words, --objects: got neither, expected a column of items of {flat.path}. Name one or both "
+            f"of {examples(flat.columns, limit=20)}."
+        )
     table = _read(flat, columns)
     table = table if limit is None else table.head(limit)
     rows = pl.DataFrame(

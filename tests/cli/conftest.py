@@ -9,6 +9,11 @@ from shortcut_miner.cli.run import run
 from shortcut_miner.demo import DemoWorld, write_demo_world
 
 
+@pytest.fixture(autouse=True)
+def _without_forced_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+
+
 @pytest.fixture
 def run_cli(capfd: pytest.CaptureFixture[str]) -> RunCli:
     """Run a command in this process."""

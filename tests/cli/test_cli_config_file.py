@@ -5,6 +5,10 @@ from typing import Any
 import pytest
 from cli.commands import RunCli, options, tiny_world, write_world
 
+from shortcut_miner.cli.app import COMMANDS, build_app
+from shortcut_miner.cli.command import Command
+from shortcut_miner.cli.options import METHOD
+
 
 @pytest.fixture
 def config_of(run_cli: RunCli, tmp_path: Path) -> Any:
@@ -61,8 +65,17 @@ def test_whole_numbers_serve_as_fractions(config_of: Any) -> None:
             ["out: got no such option", "train_questions: got no such option"],
         ),
         ("[vqa-ce]\nmin_count = 3", ["vqa-ce: got no such option"]),
-        ("min_count = [1, 2]", ["min_count: got [1, 2]", "one text, number"]),
+        ("min_count = [1, 2]", ["min_count: got [1, 2], expected a whole number"]),
         ("min_count = 2026-01-01", ["min_count: got datetime.date"]),
+        ('min_count = "9"', ['min_count: got "9", expected a whole number']),
+        ("min_count = 9.0", ["min_count: got 9.0, expected a whole number"]),
+        ("min_count = true", ["min_count: got true, expected a whole number"]),
+        ('min_confidence = "0.5"', ['min_confidence: got "0.5", expected a number']),
+        ("holdout = 1", ["holdout: got 1, expected true or false"]),
+        ('holdout = "yes"', ['holdout: got "yes", expected true or false']),
+        ("preset = 5", ["preset: got 5, expected a text in quotes"]),
+        ("min_cuont = 9", ["min_cuont: got no such option. Did you mean 'min_count' or "]),
+        ("min-count = 9", ["min-count: got no such option. Did you mean 'min_count' or "]),
         ('min_count = "many"', ["min_count", "run.toml", '"many"']),
         ("min_count = 2.5", ["min_count", "run.toml", "2.5"]),
         ('preset = "cod"', ["preset", '"cod"']),
@@ -108,3 +121,51 @@ def test_score_and_sweep_take_a_file_too(
     swept = run_cli("vqa-ce", "sweep", *options(world_files), *tokens, "--config", path)
     plain = run_cli("vqa-ce", "sweep", *options(world_files), *tokens, "--items", "words")
     assert swept.json == plain.json
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.words))
+def test_every_option_of_a_file_is_as_strict_as_python(
+    command: Command, run_cli: RunCli, tmp_path: Path
+) -> None:
+    """A text is no number and no truth, in any command: what a dataclass refuses, a file does not slip in."""
+    app = build_app()
+    for word in command.words:
+        app = app[word]
+    arguments = [*app.assemble_argument_collection()]
+    if not any(one.name == "--config" for one in arguments):
+        pytest.skip("takes no file")
+    given = [text for one in arguments if one.required and not one.children for text in _given(one.name)]
+    kinds = {bool: "true or false", int: "a whole number", float: "a number"}
+    options = {
+        one.keys[-1]: kinds[kind]
+        for one in arguments
+        for kind in kinds
+        if one.keys and one.hint in (kind, kind | None) and METHOD in one.parameter.group
+    }
+    assert options
+    path = tmp_path / "run.toml"
+    path.write_text("".join(f'{name} = "1"\n' for name in options), encoding="utf-8")
+    ran = run_cli(*command.words, *given, "--config", path)
+    assert ran.code == 2
+    told = [line.removeprefix("  - ") for line in ran.err.splitlines()[1:]]
+    expected = [f'{name}: got "1", expected {what}' for name, what in options.items()]
+    assert told[:20] == expected[:20]
+
+
+def _given(name: str) -> tuple[str, ...]:
+    return (name, "m=x") if name.startswith("--") else ("x",)
+
+
+def test_lists_and_threads_may_be_in_a_file(
+    run_cli: RunCli, world_files: dict[str, Path | None], tmp_path: Path
+) -> None:
+    path = tmp_path / "run.toml"
+    path.write_text("min_counts = [4, 8]\nmin_confidences = [0.3, 1]\nthreads = 1\n", encoding="utf-8")
+    ran = run_cli(
+        "vqa-ce", "sweep", *options(world_files), "--limit", 100, "--config", path, "--format", "json"
+    )
+    rows = [(row["min_count"], row["min_confidence"]) for row in ran.json["sweep"]]
+    assert rows == [(4, 0.3), (4, 1.0), (8, 0.3), (8, 1.0)]
+    path.write_text('min_counts = ["4"]\n', encoding="utf-8")
+    ran = run_cli("vqa-ce", "sweep", *options(world_files), "--config", path)
+    assert ran.err.endswith("  - min_counts: got ['4'], expected a list of numbers such as [8, 16]\n")

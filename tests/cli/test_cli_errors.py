@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from cli.commands import CHECKOUT, RunCli, options, tiny_world, write_world
 
+from shortcut_miner.cli.app import COMMANDS, build_app
+from shortcut_miner.cli.command import Command
 from shortcut_miner.cli.run import run
 from shortcut_miner.mining.frames import lookup
 
@@ -57,14 +59,13 @@ NEEDED = (
         (("vqa-ce", "score", "d", "--predictions", "f.json"), ["'f.json'", "NAME=FILE"]),
         (("vqa-ce", "score", "d", "--predictions", "m=f", "m=g"), ["'m' twice"]),
         (("vqa-ce", "score", "d", "--predictions", "m=f", "--out", "d"), ["--out d", "build's own folder"]),
-        (("rules",), ["requires"]),
-        (("rules", "nowhere"), ["nowhere", "No such file", "rules.parquet"]),
-        (("rules", "nowhere", "--sort", "beauty"), ['"beauty"', "--sort"]),
+        (("rules",), ["SOURCE: missing, expected a value. Give it."]),
+        (("rules", "nowhere"), ["nowhere: got no such file or folder", "rules.parquet"]),
         (("rules", "nowhere", "--limit", "-1"), ["--limit", "-1", ">= 0"]),
         (("explain", "nowhere", "1"), ["nowhere", "no such folder", "vqa-ce build"]),
         (("inspect",), ["PATHS"]),
         (("inspect", "nowhere.json"), ["nowhere.json", "no such file"]),
-        (("mine", "t.csv"), ["--words, --objects", "neither"]),
+        (("mine", "t.csv"), ["t.csv", "no such file"]),
         (("mine", "t.csv", "--words", "w"), ["t.csv", "no such file"]),
     ],
     ids=lambda value: " ".join(value)[:60] if isinstance(value, tuple) else "",
@@ -83,6 +84,77 @@ def test_bad_usage_is_one_message_and_exit_code_2(
     assert all(part in ran.err for part in told), ran.err
     assert "Traceback" not in ran.err
     assert list(tmp_path.iterdir()) == []
+
+
+# ---- missing arguments and options ----
+
+NEEDED_BY: dict[str, tuple[str, ...]] = {
+    "vqa-ce build": (
+        "--train-questions", "--train-annotations", "--val-questions", "--val-annotations", "--out",
+    ),
+    "vqa-ce score": ("FOLDER", "--predictions"),
+    "vqa-ce sweep": ("--train-questions", "--train-annotations", "--val-questions", "--val-annotations"),
+    "rad build": ("--questions", "--out"),
+    "rad score": ("--original", "--augmented"),
+    "fpvg build": ("--questions", "--scene-graphs", "--detections", "--out"),
+    "fpvg score": ("FOLDER", "--all", "--relevant", "--irrelevant"),
+    "swapmix build": ("--questions", "--scene-graphs", "--out"),
+    "mine": ("TABLE",),
+    "rules": ("SOURCE",),
+    "explain": ("FOLDER", "QUESTION_ID"),
+    "inspect": ("PATHS",),
+}  # fmt: skip
+
+
+def test_every_command_that_needs_something_is_listed() -> None:
+    def needs(command: Command) -> bool:
+        app = build_app()
+        for word in command.words:
+            app = app[word]
+        return any(argument.required for argument in app.assemble_argument_collection())
+
+    assert {" ".join(command.words) for command in COMMANDS if needs(command)} == {*NEEDED_BY}
+
+
+@pytest.mark.parametrize("command", NEEDED_BY)
+def test_all_that_is_missing_is_told_at_once(command: str, run_cli: RunCli) -> None:
+    ran = run_cli(*command.split())
+    advice = "a value. Give it" if len(NEEDED_BY[command]) == 1 else "a value for each. Give them"
+    assert (ran.code, ran.out, ran.err) == (
+        2,
+        "",
+        f"error: {', '.join(NEEDED_BY[command])}: missing, expected {advice}. "
+        f"See: shortcut-miner {command} --help\n",
+    )
+
+
+def test_what_is_given_is_not_missing(run_cli: RunCli) -> None:
+    ran = run_cli("vqa-ce", "build", "--train-questions", "nope.json", "--val-anotations", "x", "--dry-run")
+    assert ran.err == (
+        "error: --train-annotations, --val-questions, --val-annotations: missing, expected a value for each. "
+        "Give them. --val-anotations is unknown. Did you mean '--val-annotations'? "
+        "See: shortcut-miner vqa-ce build --help\n"
+    )
+
+
+@pytest.mark.parametrize("last", [(), ("--quiet",)])
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.words))
+def test_every_option_without_its_value_is_told(
+    command: Command, last: tuple[str, ...], run_cli: RunCli
+) -> None:
+    app = build_app()
+    for word in command.words:
+        app = app[word]
+    arguments = app.assemble_argument_collection()
+    options = [one for one in arguments if one.name.startswith("--") and one.hint not in (bool, bool | None)]
+    assert options
+    for option in options:
+        ran = run_cli(*command.words, option.name, *last)
+        assert (ran.code, ran.out) == (2, "")
+        assert ran.err == (
+            f"error: {option.name}: got no value (missing), expected one. Give it after {option.name}. "
+            f"See: shortcut-miner {' '.join(command.words)} --help\n"
+        )
 
 
 # ---- everything else that may be raised ----

@@ -139,7 +139,7 @@ def test_files_of_two_runs_in_one_folder_are_wrong(run_cli: RunCli, built: Path,
     pl.read_parquet(built / "split.parquet").write_parquet(mixed / "split.parquet")
     ran = run_cli("inspect", mixed)
     assert ran.code == 1
-    assert "'split.parquet': not of the run that manifest.json describes" in ran.out
+    assert f"{mixed / 'split.parquet'}: got a table of another build than manifest.json describes" in ran.out
 
 
 def test_other_folders_and_missing_files_are_bad_usage(run_cli: RunCli, tmp_path: Path) -> None:

@@ -116,9 +116,70 @@ def test_score_prints_tables(run_cli: RunCli, built: Path, predictions: list[str
     assert "rules (best)" in header
     (subset,) = [line for line in lines if line.startswith("subset") and "counterexamples" in line][:1]
     assert subset.split()[2] == "513"
-    assert sum(line.startswith("Shortcuts of ") for line in lines) == 2
+    titles = [place for place, line in enumerate(lines) if line.startswith("Shortcuts of ")]
+    assert [lines[place] for place in titles] == [
+        "Shortcuts of leaning: exploits 541 of the 2,387 rules that fire often enough",
+        "Shortcuts of grounded: exploits none of the 2,387 rules that fire often enough",
+    ]
+    listed = lines[titles[0] + 4 : titles[1] - 1]
+    assert len(listed) == 3
+    assert all(float(line.split()[-1]) < 0.05 for line in listed)
+    assert lines[titles[1] + 2 :] == [
+        "On no rule's counterexamples does it give the rule's answer more often than chance (q < 0.05)."
+    ]
     assert "leaning - grounded" in ran.out
     assert all(line == line.rstrip() for line in lines)
+
+
+def test_the_list_starts_with_shortcuts_that_are_exploited(
+    run_cli: RunCli, built: Path, predictions: list[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "scores"
+    assert run_cli("vqa-ce", "score", built, *predictions, "--resamples", 0, "--out", out).code == 0
+    listed = pl.read_parquet(out / "exploited_shortcuts.parquet")
+    is_exploited = (listed["counterexample_q_value"] < 0.05) & (
+        listed["counterexample_agreement"] > listed["answer_rate"]
+    )
+    assert listed["is_exploited"].equals(is_exploited.fill_null(False).alias("is_exploited"))
+    assert dict(listed.group_by("model").agg(pl.col("is_exploited").sum()).iter_rows()) == {
+        "leaning": 541, "grounded": 0,
+    }  # fmt: skip
+    for (_,), one in listed.group_by("model"):
+        assert one["is_exploited"].is_sorted(descending=True)
+
+
+def test_no_rule_that_fires_often_enough_is_said(
+    run_cli: RunCli, built: Path, predictions: list[str], tmp_path: Path
+) -> None:
+    tokens = (*predictions[:2], "--resamples", 0, "--min-count", 100_000, "--out", tmp_path / "scores")
+    ran = run_cli("vqa-ce", "score", built, *tokens)
+    assert ran.code == 0
+    assert "\nShortcuts of leaning: exploits none of the 0 rules that fire often enough\n" in ran.out
+    assert "is_exploited" in pl.read_parquet_schema(tmp_path / "scores" / "exploited_shortcuts.parquet")
+
+
+def test_a_note_on_several_files_is_said_once(
+    run_cli: RunCli, built: Path, world: DemoWorld, tmp_path: Path
+) -> None:
+    answers = json.loads(world.grounded_predictions.read_text())
+    path = tmp_path / "p.json"
+    path.write_text(json.dumps([answers[0] | {"answer": ""}, *answers[1:]]))
+    named = [f"{name}={path}" for name in "abc"]
+    ran = run_cli("vqa-ce", "score", built, "--predictions", *named, "--resamples", 0)
+    assert ran.err == "note: a, b, c: empty answers kept: 1\n"
+
+    bare = tiny_world()
+    for role in ("train_questions", "train_annotations", "val_questions", "val_annotations"):
+        del bare[role]["info"]
+    out = tmp_path / "out"
+    files = write_world(bare, tmp_path / "in")
+    ran = run_cli("vqa-ce", "build", *options(files), "--min-count", 2, "--out", out)
+    note = (
+        "train_questions, train_annotations, val_questions, val_annotations: "
+        "no header keys (info, license, data_subtype ...)"
+    )
+    assert [line for line in ran.err.splitlines() if "header" in line] == [f"note: {note}"]
+    assert json.loads((out / "run.json").read_text())["notes"] == [note]
 
 
 def test_score_as_json_has_every_number(

@@ -10,11 +10,13 @@ import polars as pl
 from shortcut_miner.datasets.reports import shown_whole
 from shortcut_miner.diagnostics.vqa_ce.encoded import encode_folder
 from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder
-from shortcut_miner.errors import ConfigError, examples
+from shortcut_miner.errors import ConfigError, examples, near_names
+from shortcut_miner.mining.frames.lookup import find_rules
 from shortcut_miner.mining.matcher import match_pairs
 
 _SHOWN = (
     "rule_id", "antecedent_words", "antecedent_objects", "answer", "rule_count", "confidence", "is_correct",
+    "q_value_by", "verdict",
 )  # fmt: skip
 _MOST_SHOWN = 10
 
@@ -32,7 +34,8 @@ class Explanation:
     reason : str
         Why, in one sentence.
     rules : pl.DataFrame
-        The firing rules in rule order, with ``is_correct`` (some annotator gave the rule's answer).
+        The firing rules that were asked for, in rule order, with ``is_correct`` (some annotator gave the
+        rule's answer).
     """
 
     question: dict[str, object]
@@ -53,18 +56,30 @@ class Explanation:
         return f"{self.question['question_id']} {self.question['question']} {self.subset}: {self.reason}"
 
     def _first_rules(self) -> pl.DataFrame:
-        return self.rules.select(*_SHOWN).head(_MOST_SHOWN)
+        return self.rules.select(name for name in _SHOWN if name in self.rules.columns).head(_MOST_SHOWN)
 
 
-def explain(path: Path, question_id: str) -> Explanation:
+def explain(
+    path: Path, question_id: str, *, verdict: str | None = None, max_q: float | None = None
+) -> Explanation:
     """Return the explanation of one evaluated question.
+
+    Parameters
+    ----------
+    path : Path
+        What ``vqa-ce build`` wrote.
+    question_id : str
+        One of the evaluated questions.
+    verdict, max_q : optional
+        Which of the firing rules to list, see :func:`shortcut_miner.mining.frames.lookup.find_rules`; the
+        reason speaks of all.
 
     Raises
     ------
     SourceError
         The folder can't be read.
     ConfigError
-        The folder has no such question.
+        The folder has no such question, or rules that have no verdict.
     """
     folder = read_folder(path)
     is_asked = folder.questions["question_id"] == question_id
@@ -72,7 +87,7 @@ def explain(path: Path, question_id: str) -> Explanation:
         known = folder.questions["question_id"]
         raise ConfigError(
             f"question_id: got {question_id!r}, expected one of the {len(known):,} evaluated questions of "
-            f"{path}, such as {examples(known.head(3))}. Check the id."
+            f"{path}, such as {examples(known.head(3))}.{near_names(question_id, known)} Check the id."
         )
     only = dataclasses.replace(folder, questions=folder.questions.filter(is_asked))
     encoded = encode_folder(only)
@@ -81,7 +96,8 @@ def explain(path: Path, question_id: str) -> Explanation:
     accepted = question["answers"] or [question["answer"]]
     rules = folder.rules[fired.astype(np.int64)].with_columns(is_correct=pl.col("answer").is_in(accepted))
     subset = folder.split.filter(pl.col("question_id") == question_id)["subset"].item()
-    return Explanation(question, subset, _reason(rules, subset), rules)
+    listed = find_rules(rules, verdict=verdict, max_q=max_q)
+    return Explanation(question, subset, _reason(rules, subset), listed)
 
 
 def _reason(rules: pl.DataFrame, subset: str) -> str:

@@ -36,6 +36,7 @@ from shortcut_miner.sources.answers.soft_labels import read_soft_labels
 
 COMMAND = "vqa-ce score"
 GROUPS = ("subset", "answer_type", "question_type")
+MAX_Q = 0.05
 CLASSIFIERS = {"rules (best)": "best", "rules (weighted)": "weighted"}
 
 
@@ -204,8 +205,9 @@ def exploited_shortcuts(
         answer) as counterexample_count, counterexample_agreement_count, counterexample_agreement;
         answer_rate, the share of all questions to which the model gives this answer; p_value and
         counterexample_p_value, the binomial probability of as much agreement at that rate; q_value and
-        counterexample_q_value after Benjamini and Yekutieli. In the order of `answers`, the surest
-        exploitation of counterexamples first.
+        counterexample_q_value after Benjamini and Yekutieli; is_exploited, whether the model gives the rule's
+        answer on its counterexamples more often than anywhere, with a counterexample_q_value below 0.05. In
+        the order of `answers`, exploited rules first, the surest of them first.
     """
     encoded = encode_folder(folder, normalise_answers=config.scorer != "exact")
     compared = folder.questions
@@ -268,7 +270,7 @@ def _with_normalised_answers(questions: pl.DataFrame) -> pl.DataFrame:
 def _with_chance(exploited: pl.DataFrame) -> pl.DataFrame:
     """Return the table with ratios, p and q values, sorted."""
     parts = []
-    for table in exploited.partition_by("model", maintain_order=True):
+    for table in exploited.partition_by("model", maintain_order=True) or [exploited]:
         for prefix, count in (("", "firing_count"), ("counterexample_", "counterexample_count")):
             agreed, rows = table[f"{prefix}agreement_count"].to_numpy(), table[count].to_numpy()
             p_value = binomial_excess_p(agreed, rows, table["answer_rate"].to_numpy())
@@ -277,9 +279,12 @@ def _with_chance(exploited: pl.DataFrame) -> pl.DataFrame:
                 pl.Series(f"{prefix}p_value", p_value),
                 pl.Series(f"{prefix}q_value", false_discovery_q(p_value, "by")),
             )
+        exceeds_chance = pl.col("counterexample_agreement") > pl.col("answer_rate")
+        is_exploited = (pl.col("counterexample_q_value") < MAX_Q) & exceeds_chance
         strength = ["counterexample_q_value", "counterexample_p_value", "q_value", "rule_id"]
-        parts.append(table.sort(strength))
-    return pl.concat(parts) if parts else exploited
+        table = table.with_columns(is_exploited=is_exploited.fill_null(False))
+        parts.append(table.sort("is_exploited", *strength, descending=[True] + [False] * len(strength)))
+    return pl.concat(parts)
 
 
 def _classifier_answers(folder: VqaCeFolder, encoded: EncodedFolder) -> dict[str, pl.DataFrame]:

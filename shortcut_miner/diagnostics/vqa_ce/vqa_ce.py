@@ -179,19 +179,32 @@ def score(
     )
 
 
-def explain(folder: PathText, question_id: str | int) -> "Explanation":
+def explain(
+    folder: PathText, question_id: str | int, *, verdict: str | None = None, max_q: float | None = None
+) -> "Explanation":
     """Return the rules of a build that fire on one question, and why it is in its subset.
+
+    Parameters
+    ----------
+    folder : str or Path
+        What :func:`build` wrote.
+    question_id : str or int
+        One of the evaluated questions.
+    verdict : str, optional
+        List rules with this verdict only.
+    max_q : float, optional
+        List rules whose q_value_by is below this only.
 
     Raises
     ------
     SourceError
         The folder can't be read.
     ConfigError
-        It has no such question.
+        It has no such question, or rules without verdicts.
     """
     from shortcut_miner.diagnostics.vqa_ce.explain import explain as explain_question
 
-    return explain_question(as_path("folder", folder), str(question_id))
+    return explain_question(as_path("folder", folder), str(question_id), verdict=verdict, max_q=max_q)
 
 
 def sweep(
