@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from shortcut_miner.cli.console import print_fields, print_json, progress
 from shortcut_miner.cli.options import CHECK_FAILED, DEFAULT_SHOWN, DONE, INPUTS, MostShown, Shown
 from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.journal import finish_interrupted
 
 if TYPE_CHECKING:
     from shortcut_miner.sources.opening.reading import Reading
@@ -91,6 +92,7 @@ def find_out(path: Path, most: int) -> Finding:
     """
     from shortcut_miner.sources.recognise import recognise
 
+    finish_interrupted(path if path.is_dir() else path.parent)
     if path.is_dir():
         return _written_folder(path)
     if provenance := _provenance(path):

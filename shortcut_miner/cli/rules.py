@@ -9,6 +9,7 @@ from shortcut_miner.cli.console import note, print_fields, print_json, print_tab
 from shortcut_miner.cli.kernels import note_compiling
 from shortcut_miner.cli.options import DEFAULT_SHOWN, DONE, INPUTS, METHOD, MostShown, Shown
 from shortcut_miner.errors import SourceError
+from shortcut_miner.journal import finish_interrupted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -105,6 +106,7 @@ def read_rules(source: Path) -> "pl.DataFrame":
     from shortcut_miner.schemas import Rules, validated
 
     path = source / "rules.parquet" if source.is_dir() else source
+    finish_interrupted(path.parent)
     try:
         return validated(pl.read_parquet(path), Rules, str(path))
     except (OSError, pl.exceptions.PolarsError) as error:
