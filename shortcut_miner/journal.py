@@ -22,7 +22,7 @@ from shortcut_miner.errors import SourceError
 JOURNAL = ".shortcut-miner-journal.json"
 STAGING_PREFIX = ".shortcut-miner-staging-"
 # File systems that can't lock or sync a folder say so like this; all others do.
-_NOT_SUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
+_NOT_SUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS, errno.EBADF)  # the last: NFS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
