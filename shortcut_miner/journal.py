@@ -67,7 +67,8 @@ def is_plain_name(name: object) -> bool:
     >>> [is_plain_name(name) for name in ("a.txt", "../a.txt", ".a", "", 7)]
     [True, False, False, False, False]
     """
-    return isinstance(name, str) and not name.startswith(".") and Path(name).name == name and "\\" not in name
+    is_visible = isinstance(name, str) and name != "" and not name.startswith(".")
+    return is_visible and Path(str(name)).name == name and "\\" not in str(name)
 
 
 @contextlib.contextmanager
