@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shortcut_miner.mining.frames.mlxtend import to_mlxtend as to_mlxtend
     from shortcut_miner.mining.frames.tables import match_rules as match_rules
     from shortcut_miner.mining.frames.tables import mine_rules as mine_rules
+    from shortcut_miner.repeating import repeat as repeat
     from shortcut_miner.scoring.accuracy import score_questions as score_questions
     from shortcut_miner.sources.answers.predictions import read_predictions as read_predictions
     from shortcut_miner.sources.questions.vqa import read_vqa as read_vqa
@@ -37,6 +38,7 @@ _LAZY = {
     "score_vqa_ce": ("shortcut_miner.diagnostics.vqa_ce.score", "score"),
     "VqaCeConfig": ("shortcut_miner.diagnostics.vqa_ce.config", "VqaCeConfig"),
     "VqaCeFiles": ("shortcut_miner.diagnostics.vqa_ce.config", "VqaCeFiles"),
+    "repeat": ("shortcut_miner.repeating", "repeat"),
     "read_vqa": ("shortcut_miner.sources.questions.vqa", "read_vqa"),
     "read_predictions": ("shortcut_miner.sources.answers.predictions", "read_predictions"),
     "score_questions": ("shortcut_miner.scoring.accuracy", "score_questions"),
@@ -52,6 +54,7 @@ __all__ = [
     "mine_rules",
     "read_predictions",
     "read_vqa",
+    "repeat",
     "score_questions",
     "score_vqa_ce",
     "to_mlxtend",

@@ -22,7 +22,7 @@ from shortcut_miner.errors import SourceError
 JOURNAL = ".shortcut-miner-journal.json"
 STAGING_PREFIX = ".shortcut-miner-staging-"
 # File systems that can't lock or sync a folder say so like this; all others do.
-_NOT_SUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS)
+_NOT_SUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS, errno.EBADF)  # the last: NFS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,7 +67,8 @@ def is_plain_name(name: object) -> bool:
     >>> [is_plain_name(name) for name in ("a.txt", "../a.txt", ".a", "", 7)]
     [True, False, False, False, False]
     """
-    return isinstance(name, str) and not name.startswith(".") and Path(name).name == name and "\\" not in name
+    is_visible = isinstance(name, str) and name != "" and not name.startswith(".")
+    return is_visible and Path(str(name)).name == name and "\\" not in str(name)
 
 
 @contextlib.contextmanager

@@ -86,11 +86,12 @@ def check_target(
     Raises
     ------
     ConfigError
-        A file in the way that is not ours or was changed since, an input among the files to replace, another
-        command's folder, or other options without `force`.
+        `out` is a file; a file in the way that is not ours or was changed since; an input among the files to
+        replace; another command's folder, or other options without `force`.
     SourceError
         An interrupted run that can't be finished.
     """
+    _check_no_file(out)
     if not out.is_dir():
         return Ours({}, {})
     finish_interrupted(out)
@@ -302,9 +303,13 @@ def _publish(staging: Path, out: Path, inputs: Inputs | None, force: bool, add: 
         commit(out, staging, changes)
 
 
-def _open_staging(out: Path) -> Path:
+def _check_no_file(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise ConfigError(f"--out {out}: got a file, expected a folder. Choose another name.")
+
+
+def _open_staging(out: Path) -> Path:
+    _check_no_file(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
         return Path(

@@ -267,14 +267,17 @@ def test_same_seed_gives_the_same_bytes_whatever_the_hash_seed(tmp_path: Path) -
         printed.append(done.stdout)
     first, second = file_bytes(tmp_path / "1"), file_bytes(tmp_path / "2")
     assert printed[0] == printed[1]
-    assert len(first) == 10
+    assert len(first) == 11  # the files and their manifest
     assert first == second
 
 
 def test_another_seed_gives_another_world_in_place_of_the_first(tmp_path: Path) -> None:
     write_demo_world(tmp_path, seed=0)
     first = file_bytes(tmp_path)
-    write_demo_world(tmp_path, seed=1)
+    with pytest.raises(ConfigError, match=r"that demo wrote with other options \(seed 0, now 1\)"):
+        write_demo_world(tmp_path, seed=1)
+    assert file_bytes(tmp_path) == first
+    write_demo_world(tmp_path, seed=1, force=True)
     second = file_bytes(tmp_path)
     assert first.keys() == second.keys()
     assert all(first[name] != second[name] for name in first)

@@ -180,7 +180,7 @@ def test_a_decided_run_whose_files_are_all_gone_is_as_if_it_never_was(tmp_path: 
         "[]",
         '{"staging": "..", "changes": []}',
         '{"staging": 7, "changes": []}',
-        '{"staging": ".shortcut-miner-staging-x", "changes": [{"name": "../x", "before": null, "after": null}]}',
+        '{"staging": ".shortcut-miner-staging-", "changes": [{"name": "../x", "after": null}]}',
     ],
 )
 def test_a_journal_that_no_run_wrote(tmp_path: Path, text: str) -> None:

@@ -14,13 +14,24 @@ PACKAGE = Path(shortcut_miner.__file__).parent
 
 LAYERS = (
     ("version", "errors", "options", "schemas"),
-    ("columnar", "storage", "text", "tokenizers", "boxes", "timing", "keyed_draws", "transactions"),
+    (
+        "columnar",
+        "storage",
+        "journal",
+        "publishing",
+        "text",
+        "tokenizers",
+        "boxes",
+        "timing",
+        "keyed_draws",
+        "transactions",
+    ),
     ("sources", "encoding"),
     ("mining", "scoring"),
     ("datasets",),
     ("diagnostics", "exports"),
     ("rooms",),
-    ("report", "recipes", "demo"),
+    ("report", "recipes", "demo", "repeating"),
     ("cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -42,6 +42,12 @@ _OTHER_COMMANDS = (
         f"{ENTER}\nshortcut-miner explain vqa-ce 101496000",
     ),
     Command(
+        ("repeat",),
+        "shortcut_miner.cli.repeat:repeat",
+        "Build a folder again from its own record, and say whether the bytes agree (exit code 1 if not).",
+        f"{ENTER}\nshortcut-miner repeat vqa-ce",
+    ),
+    Command(
         ("inspect",),
         "shortcut_miner.cli.inspect:inspect",
         "Say what files are, what they hold, and what is wrong with them (exit code 1).",

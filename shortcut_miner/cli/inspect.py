@@ -91,6 +91,7 @@ def find_out(path: Path, most: int) -> Finding:
     """
     from shortcut_miner.sources.recognise import recognise
 
+    finish_interrupted(path if path.is_dir() else path.parent)
     if path.is_dir():
         return _written_folder(path)
     if provenance := _provenance(path):

@@ -271,6 +271,7 @@ def read_written_table(path: Path, schema: "type[dy.Schema]") -> pl.DataFrame:
     SourceError, SchemaError
         As for :meth:`BuiltFolder.table`.
     """
+    finish_interrupted(path.parent)
     beside = path.parent / MANIFEST
     manifest = read_json_file(beside) if beside.is_file() else None
     if isinstance(manifest, dict) and path.name in (manifest.get("files") or ()):

@@ -104,7 +104,7 @@ def test_a_run_that_is_stopped(
 ) -> None:
     out = tmp_path / "out"
     shutil.copytree(built, out)
-    tokens = (*options(world_files), "--min-confidence", 0.6, "--quiet")
+    tokens = (*options(world_files), "--min-confidence", 0.6, "--force", "--quiet")
     code, err = signalled(MOMENTS[moment](), number, out, *tokens)
     if number == signal.SIGINT:
         assert (code, err) in [(130, CALM), (0, "")]

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import json
 import os
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from cli.commands import RunCli, contents, options, tiny_world, write_world
 
-from shortcut_miner import storage
+from shortcut_miner import journal
 from shortcut_miner.demo import DemoWorld
 
 Files = dict[str, Path | None]
@@ -86,20 +87,17 @@ def test_the_disk_is_full(pages: int, run_cli: RunCli, files: Files, tmp_path: P
         before = contents(out)
         free = os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize
         (disk / "filler").write_bytes(b"x" * (free - pages * 4096))
-        more = ("--min-confidence", 0.9, "--keep-matches")
+        more = ("--min-confidence", 0.9, "--keep-matches", "--force")
         ran = run_cli("vqa-ce", "build", *options(files), *SMALL, *more, "--out", out)
         assert (ran.code, ran.out) == (2, ""), ran.err
         assert "No space left on device" in ran.err
         assert "Traceback" not in ran.err
-        after = contents(out)
-        if after != before:  # room for all but the run record
-            assert after["run.json"] == before["run.json"]
-            assert run_cli("inspect", out).code == 0
-        assert not [path for path in out.iterdir() if path.name.startswith(".")]
+        assert "Earlier results are unchanged" in ran.err
+        assert contents(out) == before
 
 
 @pytest.mark.parametrize("keep_matches", [False, True])
-@pytest.mark.parametrize("after", range(0, 12, 3))
+@pytest.mark.parametrize("after", range(0, 16, 3))
 def test_the_disk_fills_up_while_writing(
     after: int,
     keep_matches: bool,
@@ -108,7 +106,7 @@ def test_the_disk_fills_up_while_writing(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Earlier results survive, whichever write is the first to fail."""
+    """The folder has the earlier results or the new ones, whichever write is the first to fail."""
     out = tmp_path / "out"
     assert run_cli("vqa-ce", "build", *options(files), *SMALL, "--out", out).code == 0
     before = contents(out)
@@ -122,19 +120,21 @@ def test_the_disk_fills_up_while_writing(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         sync(handle)
 
-    monkeypatch.setattr(storage.os, "fsync", fill)
-    more = ("--min-confidence", 0.9, *(("--keep-matches",) if keep_matches else ()))
+    monkeypatch.setattr(journal.os, "fsync", fill)
+    more = ("--min-confidence", 0.9, "--force", *(("--keep-matches",) if keep_matches else ()))
     ran = run_cli("vqa-ce", "build", *options(files), *SMALL, *more, "--out", out)
     monkeypatch.undo()
-    if ran.code == 2 and contents(out) != before:  # all but the run record was in place by then
-        assert contents(out).keys() >= before.keys()
-        before = {name: content for name, content in before.items() if name == "run.json"}
-        assert contents(out)["run.json"] == before["run.json"]
-        assert run_cli("inspect", out).code == 0
-    assert ran.code == (2 if synced > after else 0)
-    assert ran.code == 0 or "got No space left on device while writing" in ran.err
+    assert ran.code == 0 or synced > after
+    assert ran.code == 2 or contents(out) != before
+    if ran.code == 2:
+        assert "got No space left on device while writing" in ran.err
+        assert ("Earlier results are unchanged" in ran.err) == (contents(out) == before)
+    found = run_cli("inspect", out, "--format", "json")
+    assert (found.code, found.err) == (0, "")
+    told = json.loads(found.out)["files"][0]["facts"]["provenance"]["config"]["min_confidence"]
+    assert told == (0.3 if contents(out) == before else 0.9)
     assert not [path for path in out.iterdir() if path.name.startswith(".")]
-    assert run_cli("vqa-ce", "build", *options(files), *SMALL, "--out", out).code == 0
+    assert run_cli("vqa-ce", "build", *options(files), *SMALL, "--force", "--out", out).code == 0
 
 
 def test_out_may_be_given_relative_and_with_a_link(

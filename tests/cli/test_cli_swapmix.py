@@ -68,7 +68,7 @@ def test_bad_input_leaves_earlier_results_alone(run_cli: RunCli, demo: Path, tmp
     before = contents(out)
     options = build_options(demo)
     options[options.index("--embeddings") + 1] = str(demo / "world" / "val_sceneGraphs.json")
-    ran = run_cli("swapmix", "build", *options, "--out", out)
+    ran = run_cli("swapmix", "build", *options, "--k", "1", "--out", out)
     assert ran.code == 2
     assert "expected word vectors" in ran.err
     assert contents(out) == before

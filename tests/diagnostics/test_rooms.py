@@ -1,7 +1,9 @@
 """What every room's folder, report and front in Python promise, tested for all rooms alike."""
 
 import dataclasses
+import hashlib
 import html
+import importlib
 import inspect
 import json
 import os
@@ -188,7 +190,11 @@ def test_what_is_no_such_folder_is_told(room: Room, built: Built, demo: Demo, tm
 @each_room
 def test_the_manifest_lists_its_files(room: Room, built: Built) -> None:
     _, folder = built(room)
-    assert set(manifest_of(folder)["files"]) == {path.name for path in folder.iterdir()} - {"run.json"}
+    files = manifest_of(folder)["files"]
+    assert files.keys() == {path.name for path in folder.iterdir()} - {"run.json", "manifest.json"}
+    for name, found in files.items():
+        content = (folder / name).read_bytes()
+        assert found == {"size": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 @each_room
@@ -219,6 +225,91 @@ def test_the_run_record_says_what_ran(room: Room, demo: Demo, built: Built, tmp_
     asked = thread_count() + 1
     room.build(**room.files(demo), **room.more, out=tmp_path / "out", limit=LIMIT, threads=asked)
     assert json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))["threads"] == asked
+
+
+# ---- a folder that is there already ----
+
+
+@each_room
+def test_a_build_starts_only_where_it_may_write(
+    room: Room, demo: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing of the user's is replaced, and no work is done in vain: what is refused is refused at once."""
+    out = tmp_path / "out"
+    files = room.files(demo)
+    room.build(**files, **room.more, out=out, limit=LIMIT)
+    again = room.build(**files, **room.more, out=out, limit=LIMIT)
+    assert again.notes == room.build(**files, **room.more, limit=LIMIT).notes
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    read = importlib.import_module(f"shortcut_miner.diagnostics.{room.name}.build")
+    monkeypatch.setattr(read, "read_inputs", lambda *_: pytest.fail("work was begun"))
+    limit = rf"wrote with other options \(limit {LIMIT}, now 7\), expected the same\. .* with --force"
+    with pytest.raises(ConfigError, match=limit):
+        room.build(**files, **room.more, out=out, limit=7)
+    role = next(iter(files))
+    for name in ("questions.parquet", "manifest.json"):
+        with pytest.raises(ConfigError, match=rf"that this run reads \({role} .*{name}\) and might replace"):
+            room.build(**files | {role: out / name}, **room.more, out=out, limit=LIMIT, force=True)
+    victim = out / f"{room.tables[-1]}.parquet"
+    victim.write_bytes(b"edited")
+    with pytest.raises(ConfigError, match=rf"got '{victim.name}' changed since {room.command} wrote"):
+        room.build(**files, **room.more, out=out, limit=LIMIT, force=True)
+    victim.write_bytes(before[victim.name])
+    (out / "manifest.json").write_text('{"files": ["thesis.tex"]}', encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"manifest\.json that shortcut-miner did not write"):
+        room.build(**files, **room.more, out=out, limit=LIMIT, force=True)
+    (out / "manifest.json").unlink()
+    with pytest.raises(ConfigError, match=rf"which {room.command} did not write and would replace"):
+        room.build(**files, **room.more, out=out, limit=LIMIT, force=True)
+    (out / "manifest.json").write_bytes(before["manifest.json"])
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    monkeypatch.undo()
+    room.build(**files, **room.more, out=out, limit=7, force=True)
+    assert manifest_of(out)["config"]["limit"] == 7
+
+
+@each_room
+def test_other_inputs_are_noted(room: Room, demo: Demo, tmp_path: Path) -> None:
+    out, files = tmp_path / "out", room.files(demo)
+    room.build(**files, **room.more, out=out, limit=LIMIT)
+    copy = tmp_path / files[room.zipped].name
+    copy.write_bytes(files[room.zipped].read_bytes() + b"\n")
+    report = room.build(**files | {room.zipped: copy}, **room.more, out=out, limit=LIMIT)
+    note = f"{out}: replaces a run on other inputs ({room.zipped})"
+    assert report.notes[-1] == note
+    assert note in json.loads((out / "run.json").read_text(encoding="utf-8"))["notes"]
+
+
+@each_room
+def test_scores_start_only_where_they_may_be_written(
+    room: Room, demo: Demo, built: Built, tmp_path: Path
+) -> None:
+    folder, out = built(room)[1], tmp_path / "out"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(ConfigError, match=r"got the folder that this run reads \(folder .*\)"):
+        room.score(demo, folder, folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    room.score(demo, folder, out)
+    room.score(demo, folder, out)
+    manifest = manifest_of(out)
+    change_manifest(out, config=manifest["config"] | {"seed": 5})
+    with pytest.raises(ConfigError, match=r"wrote with other options \(seed 5, now 0\)"):
+        room.score(demo, folder, out)
+    change_manifest(out, config=manifest["config"])
+    (out / "scores.md").write_text("my notes", encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"got 'scores\.md' changed since"):
+        room.score(demo, folder, out)
+    assert (out / "scores.md").read_text(encoding="utf-8") == "my notes"
+
+
+@each_room
+def test_a_folder_can_be_repeated(room: Room, demo: Demo, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    room.build(**room.files(demo), **room.more, out=out, limit=LIMIT)
+    done = sm.repeat(out)
+    assert done.agrees
+    assert done.files.keys() == {path.name for path in out.iterdir()} - {"run.json"}
+    assert (done.command, done.out, done.notes) == (room.command, None, ())
 
 
 # ---- reports ----
@@ -271,8 +362,8 @@ def test_a_report_does_not_show_what_another_build_wrote_since(
     room: Room, demo: Demo, tmp_path: Path
 ) -> None:
     first = room.build(**room.files(demo), **room.more, out=tmp_path / "out", limit=LIMIT)
-    room.build(**room.files(demo), **room.more, out=tmp_path / "out", limit=LIMIT - 1)
-    with pytest.raises(SourceError, match="got a table of another build"):
+    room.build(**room.files(demo), **room.more, out=tmp_path / "out", limit=LIMIT - 1, force=True)
+    with pytest.raises(SourceError, match=r"got a table of another build .* built again since"):
         getattr(first, room.tables[0])
 
 

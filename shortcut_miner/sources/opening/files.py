@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.journal import finish_interrupted
 from shortcut_miner.sources.opening.containers import CUT, UTF8_BOM, refuse_unreadable, unpack
 
 
@@ -137,7 +138,14 @@ def facts_of_all(name: str, files: Sequence[FileFacts]) -> FileFacts:
 
 
 def find_file(path: Path) -> tuple[Path, str | None]:
-    """Split ``archive.zip/folder/member.json`` into the file on disk and the member's name."""
+    """Split ``archive.zip/folder/member.json`` into the file on disk and the member's name.
+
+    Raises
+    ------
+    SourceError
+        The file is in a folder whose last run was interrupted and can't be finished.
+    """
+    finish_interrupted(path.parent)
     if not path.exists():
         for parent in path.parents:
             if parent.is_file():

@@ -221,7 +221,7 @@ def test_outputs(tmp_path: Path) -> None:
     assert manifest["counts"] == report.counts
     assert manifest["figures"]["mean_regions_irrelevant"] == 2.0
     assert [one["role"] for one in manifest["inputs"]] == ["questions", "scene_graphs", "detections"]
-    assert "nested_json" not in manifest["config"]
+    assert manifest["config"]["nested_json"] is manifest["config"]["long_form"] is True
 
 
 def test_row_order_of_the_inputs_does_not_matter(tmp_path: Path) -> None:

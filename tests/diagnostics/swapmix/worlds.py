@@ -12,8 +12,8 @@ from shortcut_miner.diagnostics.swapmix import outputs
 from shortcut_miner.diagnostics.swapmix.config import SwapMixConfig, SwapMixFiles
 from shortcut_miner.diagnostics.swapmix.inputs import SwapMixInputs
 from shortcut_miner.diagnostics.swapmix.prepared import prepare_plan
+from shortcut_miner.publishing import staged_folder
 from shortcut_miner.sources.embeddings import Embeddings
-from shortcut_miner.storage import staged_folder
 
 NAMES = ("cat", "dog", "car", "fire hydrant", "tree", "sky")
 ATTRIBUTES = ("red", "big", "wooden")
