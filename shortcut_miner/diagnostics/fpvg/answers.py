@@ -9,6 +9,7 @@ import polars as pl
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS
 from shortcut_miner.errors import ConfigError, SchemaError, examples, problem_list
 from shortcut_miner.sources.answers.predictions import read_predictions
+from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.text import answer_forms
 
@@ -76,15 +77,16 @@ class RunAnswers:
     readings: Mapping[str, Reading]
 
 
-def read_run(run: ModelRun) -> RunAnswers:
-    """Read the three files of a run.
+def read_run(run: ModelRun, known: pl.Series) -> RunAnswers:
+    """Read the three files of a run; `known` are the ids of the build's questions.
 
     Raises
     ------
     SourceError
-        A file that can't be read, or has an id twice.
+        A file that can't be read, has an id twice, or lost leading zeros so that ids aren't clear.
     """
-    return RunAnswers(run, {name: read_predictions(run.file(name)) for name in CONDITIONS})
+    files = {name: read_predictions(run.file(name)) for name in CONDITIONS}
+    return RunAnswers(run, {name: with_zeros_back(reading, known) for name, reading in files.items()})
 
 
 def joined_answers(questions: pl.DataFrame, answered: RunAnswers) -> pl.DataFrame:
@@ -97,7 +99,7 @@ def joined_answers(questions: pl.DataFrame, answered: RunAnswers) -> pl.DataFram
 
 
 def check_ids(questions: pl.DataFrame, evaluated: pl.Series, answered: RunAnswers) -> tuple[str, ...]:
-    """Raise if a run lacks an evaluated question, or wrote ids that it must have changed; return notes.
+    """Raise if a run lacks an evaluated question; return notes on answers to others.
 
     Parameters
     ----------
@@ -111,26 +113,17 @@ def check_ids(questions: pl.DataFrame, evaluated: pl.Series, answered: RunAnswer
     Raises
     ------
     SchemaError
-        Questions without an answer under some condition, or ids without their leading zeros: by condition,
-        with counts and examples.
+        Questions without an answer under some condition: by condition, with counts and examples.
     """
     problems, notes = [], []
     known = questions["question_id"]
     for condition, reading in answered.readings.items():
         given = reading.table["question_id"]
         strangers = given.filter(~given.is_in(known.implode()))
-        missing = known.filter(~known.is_in(given.implode()))
-        shortened = _without_zeros(missing, strangers)
         needed = evaluated.filter(~evaluated.is_in(given.implode()))
-        if len(shortened):
-            pairs = [f"{short} for {long}" for short, long in shortened.head(3).iter_rows()]
-            problems.append(
-                f"{condition}: {len(shortened):,} ids lost their leading zeros ({', '.join(pairs)}); "
-                "write ids as text"
-            )
-        elif len(needed):
+        if len(needed):
             problems.append(f"{condition}: no answer to {len(needed):,} questions ({examples(needed)})")
-        if len(strangers) and not len(shortened):
+        if len(strangers):
             notes.append(
                 f"{answered.run.name}, {condition}: answers to {len(strangers):,} other questions left out"
             )
@@ -141,14 +134,6 @@ def check_ids(questions: pl.DataFrame, evaluated: pl.Series, answered: RunAnswer
         )
         raise SchemaError(problem_list(title, problems))
     return tuple(notes)
-
-
-def _without_zeros(missing: pl.Series, strangers: pl.Series) -> pl.DataFrame:
-    """Return the strange ids that are a missing one without its leading zeros: short, long."""
-    digits = pl.col("long").str.strip_chars_start("0").replace("", "0")
-    stripped = missing.to_frame("long").with_columns(short=digits)
-    changed = stripped.filter(pl.col("short") != pl.col("long"))
-    return changed.filter(pl.col("short").is_in(strangers.implode())).select("short", "long")
 
 
 def normalised(table: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

@@ -11,6 +11,7 @@ from shortcut_miner.diagnostics.fpvg.answers import ModelRun, RunAnswers
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, ScoreConfig
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder
 from shortcut_miner.scoring.intervals import summarise
+from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import Kind, read_question_values, values_reader
 
@@ -35,7 +36,7 @@ class Work:
 
 def changes(work: Work, grounding: pl.DataFrame) -> tuple[list[pl.DataFrame], pl.DataFrame | None]:
     """Return sufficiency and comprehensiveness of the runs whose three files have probabilities."""
-    tables = []
+    tables, known = [], work.folder.questions["question_id"]
     for answered in work.runs:
         readers = {
             condition: values_reader(
@@ -48,10 +49,8 @@ def changes(work: Work, grounding: pl.DataFrame) -> tuple[list[pl.DataFrame], pl
             continue
         table = grounding.filter(pl.col("model") == answered.run.name)
         for condition, read in present.items():
-            table = table.join(
-                read().table.rename({"probability": condition}), on="question_id", how="left",
-                validate="1:1", maintain_order="left",
-            )  # fmt: skip
+            given = with_zeros_back(read(), known).table.rename({"probability": condition})
+            table = table.join(given, on="question_id", how="left", validate="1:1", maintain_order="left")
         tables.append(faithfulness.with_changes(table).with_columns(scorer=pl.lit(work.scorer)))
     if not tables:
         return [], None
@@ -59,9 +58,12 @@ def changes(work: Work, grounding: pl.DataFrame) -> tuple[list[pl.DataFrame], pl
     return [_by_grounding(table, faithfulness.CHANGES, work)], faithfulness.quadrants(table)
 
 
-def read_importances(files: Mapping[str, Path]) -> dict[str, Reading]:
-    """Return question_id, region_index and importance of each run's file."""
-    return {name: read_question_values(file, _IMPORTANCE, what="importances") for name, file in files.items()}
+def read_importances(files: Mapping[str, Path], known: pl.Series) -> dict[str, Reading]:
+    """Return question_id, region_index and importance of each run's file; `known` are the questions' ids."""
+    return {
+        name: with_zeros_back(read_question_values(file, _IMPORTANCE, what="importances"), known)
+        for name, file in files.items()
+    }
 
 
 def ranking(work: Work, grounding: pl.DataFrame, importances: Mapping[str, Reading]) -> list[pl.DataFrame]:

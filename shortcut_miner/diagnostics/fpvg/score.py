@@ -35,6 +35,7 @@ from shortcut_miner.diagnostics.fpvg.metric import CODES, category_masks, codes,
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_folder
 from shortcut_miner.diagnostics.fpvg.scored import full_set_scores, scores_of
 from shortcut_miner.errors import ConfigError, SchemaError, examples
+from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import read_id_list
 from shortcut_miner.timing import OnStage
@@ -128,8 +129,9 @@ def score(
     _check_runs(runs, importance or {})
     tell("read")
     folder = read_folder(path)
-    readings = [read_run(run) for run in runs]
-    importances = read_importances(importance or {})
+    known = folder.questions["question_id"]
+    readings = [read_run(run, known) for run in runs]
+    importances = read_importances(importance or {}, known)
     lists, list_readings, notes = _question_lists(folder, id_lists or {}, config)
     everyone = pl.concat(lists.values()).unique()
     for answered in readings:
@@ -209,9 +211,13 @@ def _question_lists(
     if not id_lists:
         return {"evaluable": _not_empty(evaluable, "the build")}, {}, ()
     lists, readings, notes = {}, {}, []
+    known = folder.questions["question_id"]
     for name, path in id_lists.items():
-        ids, readings[name] = read_id_list(path)
-        unknown = ids.filter(~ids.is_in(folder.questions["question_id"].implode()))
+        _, reading = read_id_list(path)
+        readings[name] = reading = with_zeros_back(reading, known)
+        notes += [f"{name}: {note}" for note in reading.notes]
+        ids = reading.table["question_id"]
+        unknown = ids.filter(~ids.is_in(known.implode()))
         if len(unknown):
             raise SchemaError(
                 f"{path}: got {len(unknown):,} ids that the build lacks ({examples(unknown)}), expected ids "

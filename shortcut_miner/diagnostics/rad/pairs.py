@@ -15,6 +15,7 @@ from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.sources.opening.columns import Column, optional
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import open_table, read_columns
+from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading, settle
 from shortcut_miner.storage import InputRecord
 
@@ -67,6 +68,8 @@ def aligned_files(files: PairFiles) -> Aligned:
     pairs = read_pairs(files.pairs)
     originals, readings = read_questions(files.questions, files.annotations)
     augmented, others = read_questions(files.augmented_questions, files.augmented_annotations)
+    pairs = with_zeros_back(pairs, originals["question_id"], "original_id")
+    pairs = with_zeros_back(pairs, augmented["question_id"], "augmented_id")
     _check_known(pairs.table, originals, "original_id", str(files.questions))
     _check_known(pairs.table, augmented, "augmented_id", str(files.augmented_questions))
     named = {"pairs": pairs} | readings | {f"augmented_{role}": one for role, one in others.items()}
@@ -141,7 +144,8 @@ def read_answers(
             f"{what} predictions of {model}" + (f" ({at})" if at else ""): path
             for at, path in enumerate(paths)
         }
-        read = {role: read_predictions(path) for role, path in own.items()}
+        known = questions["question_id"]
+        read = {role: with_zeros_back(read_predictions(path), known) for role, path in own.items()}
         table = pl.concat([reading.table for reading in read.values()])
         _check_ids(table, questions, wanted, f"{what} predictions of {model}")
         answers[model] = wanted.join(

@@ -13,6 +13,7 @@ from shortcut_miner.errors import SchemaError, SourceError, examples, problem_li
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_blocks
+from shortcut_miner.sources.opening.ids import LOST_ZEROS, zeros_back
 from shortcut_miner.sources.opening.reading import RECORD, settle
 from shortcut_miner.text import answer_forms
 
@@ -101,8 +102,14 @@ def read_plan_answers(
     unknown: list[str] = []
     rows = left_out = 0
     flat = open_table(source)
+    known = pl.concat([places["question_id"], pl.Series(sorted(excluded), dtype=pl.String)])
+    lost: set[str] = set()
     for block in _blocks(flat):
-        joined = block.join(places, on="question_id", how="left", validate="m:1", maintain_order="left")
+        ids, pairs = zeros_back(block["question_id"], known, str(path))
+        lost.update(pairs["given"])
+        joined = block.with_columns(ids).join(
+            places, on="question_id", how="left", validate="m:1", maintain_order="left"
+        )
         place = joined["place"].cast(pl.Int64).fill_null(_NONE).to_numpy()
         perturbation = joined["perturbation"].cast(pl.Int64).to_numpy()
         is_there = (place >= 0) & (perturbation >= 0) & (perturbation < lengths[place])
@@ -115,7 +122,8 @@ def read_plan_answers(
         rows += len(taken)
         answers[shape.first[place[taken]] + perturbation[taken]] = numbers.of(joined["answer"])[taken]
     _check_whole(path, shape, answers, rows, unknown)
-    notes = (f"answers to questions that the plan leaves out: {left_out:,}",) if left_out else ()
+    counts = {"answers to questions that the plan leaves out": left_out, LOST_ZEROS: len(lost)}
+    notes = tuple(f"{what}: {count:,}" for what, count in counts.items() if count)
     return PlanAnswers(answers, right, source.facts(), flat.notes + notes)
 
 

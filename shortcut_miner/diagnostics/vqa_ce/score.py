@@ -29,6 +29,7 @@ from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.intervals import compare, summarise
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
+from shortcut_miner.sources.opening.ids import with_zeros_back
 
 GROUPS = ("subset", "answer_type", "question_type")
 CLASSIFIERS = {"rules (best)": "best", "rules (weighted)": "weighted"}
@@ -102,9 +103,12 @@ def score(
     scorer = _scorer(config, soft_labels)
     config = dataclasses.replace(config, scorer=scorer)
     folder = read_folder(path)
-    readings = {name: read_predictions(file) for name, file in predictions.items()}
+    known = folder.questions["question_id"]
+    readings = {name: with_zeros_back(read_predictions(file), known) for name, file in predictions.items()}
     answers = {name: reading.table for name, reading in readings.items()}
-    labels = {} if soft_labels is None else {"soft labels": read_soft_labels(soft_labels)}
+    labels = (
+        {} if soft_labels is None else {"soft labels": with_zeros_back(read_soft_labels(soft_labels), known)}
+    )
     weights = next((reading.table for reading in labels.values()), None)
     encoded = encode_folder(folder)
     everyone = answers | _classifier_answers(folder, encoded)
