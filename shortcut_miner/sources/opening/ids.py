@@ -3,6 +3,7 @@
 Floats are what pandas makes of ids after a join; as text they are told by their shape.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,25 +16,38 @@ AnyId = int | float | str  # what JSON may have as an id; floats are judged by t
 ID_EXPECTED = "a whole number or text"
 EXACT = 1 << 53  # from here on a float may be another whole number, rounded
 _EXACT_IN: dict[type[pl.DataType], int] = {pl.Float32: 1 << 24, pl.Float16: 1 << 11}
-_FLOAT = r"^-?\d+\.\d+(?:[eE][+-]?\d+)?$|^-?\d+[eE][+-]\d+$"
+# As programs write floats. Without point and sign, 2e3 may be text; from 1e16 on Polars writes it so.
+_FLOAT = r"^-?\d+\.\d+(?:[eE][+-]?\d+)?$|^-?\d+[eE][+-]\d+$|^-?\d[eE](?:1[6-9]|[2-9]\d|\d{3})$"
 _NO_VALUE = ("nan", "NaN", "inf", "-inf", "Infinity", "-Infinity", "None", "null", "<NA>", "NaT")
 LOST_ZEROS = "ids joined that had lost leading zeros"
 _ZEROS = r"^0+(\d)"
 
 
 def id_text(one: AnyId) -> str:
-    """Return an id as text; a whole float as its integer.
+    """Return an id as text; a whole float as its integer, other floats as they are.
 
-    >>> id_text(7), id_text(7.0), id_text("007"), id_text(1.5)
-    ('7', '7', '007', '1.5')
+    >>> id_text(7), id_text(7.0), id_text("7.0"), id_text("007"), id_text(1.5)
+    ('7', '7', '7', '007', '1.5')
+    """
+    number = float(one) if isinstance(one, str) and re.search(_FLOAT, one) else one
+    whole = plain_text(number)
+    return str(one) if re.search(_FLOAT, whole) else whole
+
+
+def plain_text(one: AnyId) -> str:
+    """Return a value of JSON as text, a whole float without its ``.0``; text stays as it is.
+
+    >>> plain_text(7.0), plain_text("7.0"), plain_text(1.5)
+    ('7', '7.0', '1.5')
     """
     is_whole = isinstance(one, float) and one.is_integer() and abs(one) < EXACT
     return str(int(one) if is_whole else one)
 
 
 def is_no_id(one: object) -> bool:
-    """Return whether a value of JSON is a float that is no id."""
-    return isinstance(one, float) and not (one.is_integer() and abs(one) < EXACT)
+    """Return whether a value of JSON is a float, or the text of one, that is no id."""
+    text = id_text(one) if isinstance(one, float | str) else ""
+    return text in _NO_VALUE or bool(re.search(_FLOAT, text))
 
 
 def id_column(ids: Sequence[AnyId | None]) -> pl.Series:
@@ -97,8 +111,9 @@ def find_floats(table: pl.DataFrame, column: str, field: str | None = None) -> l
 
 
 def id_problems(table: pl.DataFrame, column: str, field: str | None = None) -> list[Problem]:
-    """Return a problem for each id that is blank or a float; nulls are told by whoever allows none."""
-    return find_problems(table, is_blank(column), column, "an id", field) + find_floats(table, column, field)
+    """Return a problem for each id that is null, blank or a float."""
+    is_nothing = is_blank(column).fill_null(value=True)
+    return find_problems(table, is_nothing, column, "an id", field) + find_floats(table, column, field)
 
 
 # ---- leading zeros ----

@@ -25,7 +25,7 @@ from shortcut_miner.sources.opening.ids import (
     find_floats,
     float_note,
     id_column,
-    id_text,
+    plain_text,
     whole_column,
 )
 from shortcut_miner.sources.opening.json_records import Chunk
@@ -152,7 +152,7 @@ def _shown(value: Any) -> str | None:
     """Return a value as text; truth values as JSON writes them."""
     if isinstance(value, bool):
         return str(value).lower()
-    return value if value is None or isinstance(value, str) else id_text(value)
+    return value if value is None or isinstance(value, str) else plain_text(value)
 
 
 def _list_column(
