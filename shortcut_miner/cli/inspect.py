@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from shortcut_miner.cli.console import print_fields, print_json, print_text, progress
 from shortcut_miner.cli.options import CHECK_FAILED, DEFAULT_SHOWN, DONE, INPUTS, MostShown, Shown
 from shortcut_miner.errors import BackendError, ConfigError, SourceError
+from shortcut_miner.journal import finish_interrupted
 
 if TYPE_CHECKING:
     from shortcut_miner.sources.opening.reading import Reading

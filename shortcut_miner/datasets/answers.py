@@ -55,8 +55,8 @@ def fit_answers(
     Raises
     ------
     SchemaError
-        For all roles at once: questions without an answer, or with several, answers to unknown questions, ids
-        without their leading zeros; or no question is left.
+        For all roles at once: questions without an answer, or with several, answers to unknown questions; or
+        no question is left.
     """
     answers, dropped, problems, kinds = {}, dict[str, int](), list[str](), set[str]()
     left_out = needed.clear()
@@ -71,12 +71,6 @@ def fit_answers(
             "extra": (extra, "prediction for an unknown question"),
         }
         name = f"{role} ({', '.join(one.file.name for one in parts)})"
-        if len(zeros := _without_zeros(known.filter(~known.is_in(ids.implode())), extra)):
-            pairs = ", ".join(f"{short} for {long}" for short, long in zeros.head(3).iter_rows())
-            problems.append(
-                f"{name}: {len(zeros):,} ids lost their leading zeros ({pairs}); write ids as text"
-            )
-            continue
         for kind, (these, what) in found.items():
             if len(these) and _is_error(kind, options):
                 kinds.add(kind)
@@ -116,11 +110,3 @@ def _advice(kinds: set[str]) -> str:
         "repeated": "keep one answer a question with --on-duplicate first",
     }
     return ", or ".join(["Correct the files", *(way for kind, way in ways.items() if kind in kinds)])
-
-
-def _without_zeros(missing: pl.Series, extra: pl.Series) -> pl.DataFrame:
-    """Return the unknown ids that are a missing one without its leading zeros: short, long."""
-    digits = pl.col("long").str.strip_chars_start("0").replace("", "0")
-    stripped = missing.to_frame("long").with_columns(short=digits)
-    changed = stripped.filter(pl.col("short") != pl.col("long"))
-    return changed.filter(pl.col("short").is_in(extra.implode())).select("short", "long")

@@ -11,7 +11,9 @@ from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_columns
 from shortcut_miner.sources.opening.json_text import decoding_error
-from shortcut_miner.sources.opening.reading import Problem, Reading, bad_records
+from shortcut_miner.sources.opening.nested import TEXTS, holds_texts, is_text, unpacked
+from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, bad_records
+from shortcut_miner.sources.opening.serialised import LISTS_NOTE, unpacked_cells
 from shortcut_miner.text import basic_english
 
 WITHOUT_ANSWER = "rows without an answer"
@@ -105,15 +107,30 @@ def _unfit(flat: FlatTable, problems: Sequence[Problem]) -> SourceError:
 def _items(
     flat: FlatTable, table: pl.DataFrame, ours: str, name: str | None, separator: str | None
 ) -> pl.Series:
-    """Return List[String]: lists as they are, text split by the tokeniser or at the separator."""
-    lists = pl.List(pl.String)
+    """Return List[String]: lists as they are, nested or written as text; other text is split.
+
+    Words are split by the tokeniser, objects at the separator.
+    """
     if name is None:
-        return pl.Series([None], dtype=lists).new_from_index(0, len(table))
+        return pl.Series([None], dtype=TEXTS).new_from_index(0, len(table))
     column = table[ours]
-    if column.dtype in (lists, pl.List(pl.Null), pl.Null):
-        return column.cast(lists)
-    if column.dtype != pl.String:
+    if isinstance(column.dtype, pl.List | pl.Array) and holds_texts(column.dtype):
+        return table.select(unpacked(pl.col(ours), column.dtype)).to_series()
+    if column.dtype == pl.Null:
+        return column.cast(TEXTS)
+    if not is_text(column.dtype):
         raise _wrong_type(flat, column, name, "text or lists of text")
+    table = table.with_columns(pl.col(ours).cast(pl.String))
+    found = unpacked_cells(
+        table[ours],
+        flat.path,
+        name,
+        lambda row: flat.label(table[RECORD][row]),
+        is_sentence=separator is None,
+    )
+    if found:
+        flat.decisions[f"{name}, {LISTS_NOTE}"] = found[0].count()
+        return found[0]
     if separator is None:
         return table.select(basic_english(pl.col(ours))).to_series()
     split = pl.col(ours).str.split(separator).list.eval(pl.element().str.strip_chars())
@@ -121,7 +138,7 @@ def _items(
 
 
 def _answers(flat: FlatTable, column: pl.Series, name: str) -> pl.Series:
-    if column.dtype == pl.Null or column.dtype == pl.String or column.dtype.is_integer():
+    if column.dtype == pl.Null or is_text(column.dtype) or column.dtype.is_integer():
         return column.cast(pl.String)
     raise _wrong_type(flat, column, name, "text or whole numbers")
 

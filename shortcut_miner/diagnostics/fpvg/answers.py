@@ -10,6 +10,7 @@ from shortcut_miner.diagnostics.fpvg.config import CONDITIONS
 from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.options import AnswerOptions, named_columns
 from shortcut_miner.sources.answers.predictions import read_answers
+from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import Kind, values_reader
 from shortcut_miner.text import answer_forms
@@ -90,16 +91,21 @@ class RunAnswers:
         return f"{condition} predictions of {self.run.name}"
 
 
-def read_run(run: ModelRun, options: AnswerOptions) -> RunAnswers:
+def read_run(run: ModelRun, known: pl.Series, options: AnswerOptions) -> RunAnswers:
     """Read the three files of a run; probabilities only if all three have them.
+
+    `known` are the ids of the build's questions.
 
     Raises
     ------
     SourceError
-        A file that can't be read, or has rows that don't fit.
+        A file that can't be read, has rows that don't fit, or lost leading zeros so that ids aren't clear.
     """
     names = named_columns(options.columns, options.answer_columns)
-    answers = {condition: read_answers(run.file(condition), options) for condition in CONDITIONS}
+    answers = {
+        condition: with_zeros_back(read_answers(run.file(condition), options), known)
+        for condition in CONDITIONS
+    }
     readers = {
         condition: values_reader(
             run.file(condition), _PROBABILITY, "probability", names=names, what="probabilities",
@@ -110,7 +116,8 @@ def read_run(run: ModelRun, options: AnswerOptions) -> RunAnswers:
     present = {condition: read for condition, read in readers.items() if read is not None}
     if len(present) < len(readers):
         return RunAnswers(run, answers)
-    return RunAnswers(run, answers, {condition: read() for condition, read in present.items()})
+    probabilities = {condition: with_zeros_back(read(), known) for condition, read in present.items()}
+    return RunAnswers(run, answers, probabilities)
 
 
 def joined_answers(

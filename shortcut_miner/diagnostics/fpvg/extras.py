@@ -12,6 +12,7 @@ from shortcut_miner.diagnostics.fpvg.config import ScoreConfig
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder
 from shortcut_miner.scoring.intervals import summarise
 from shortcut_miner.sources.answers.predictions import one_a_question
+from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import Kind, read_question_values
 
@@ -53,10 +54,12 @@ def changes(work: Work, grounding: pl.DataFrame) -> tuple[list[pl.DataFrame], pl
     return [_by_grounding(table, faithfulness.CHANGES, work)], faithfulness.quadrants(table)
 
 
-def read_importances(files: Mapping[str, Path], config: ScoreConfig) -> dict[str, Reading]:
-    """Return question_id, region_index and importance of each run's file."""
+def read_importances(files: Mapping[str, Path], known: pl.Series, config: ScoreConfig) -> dict[str, Reading]:
+    """Return question_id, region_index and importance of each run's file; `known` are the questions' ids."""
     return {
-        name: read_question_values(file, _IMPORTANCE, what="importances", on_bad_row=config.on_bad_row)
+        name: with_zeros_back(
+            read_question_values(file, _IMPORTANCE, what="importances", on_bad_row=config.on_bad_row), known
+        )
         for name, file in files.items()
     }
 

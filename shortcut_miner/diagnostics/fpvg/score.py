@@ -38,6 +38,7 @@ from shortcut_miner.diagnostics.fpvg.scored import full_set_scores, scores_of
 from shortcut_miner.errors import ConfigError, SchemaError, examples
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.tables import PaperColumns
+from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import read_id_list
 from shortcut_miner.timing import OnStage
@@ -164,8 +165,9 @@ def score(
         "importance": [*(importance or {}).values()],
     }
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
-    readings = [read_run(run, config) for run in runs]
-    importances = read_importances(importance or {}, config)
+    known = folder.questions["question_id"]
+    readings = [read_run(run, known, config) for run in runs]
+    importances = read_importances(importance or {}, known, config)
     lists, list_readings, notes = _question_lists(folder, id_lists or {}, config)
     given = {role: reading for one in readings for role, reading in one.files.items()}
     facts = InputFacts.of(
@@ -253,9 +255,13 @@ def _question_lists(
     if not id_lists:
         return {"evaluable": _not_empty(evaluable, "the build")}, {}, ()
     lists, readings, notes = {}, {}, []
+    known = folder.questions["question_id"]
     for name, path in id_lists.items():
-        ids, readings[name] = read_id_list(path)
-        unknown = ids.filter(~ids.is_in(folder.questions["question_id"].implode()))
+        _, reading = read_id_list(path)
+        readings[name] = reading = with_zeros_back(reading, known)
+        notes += [f"{name}: {note}" for note in reading.notes]
+        ids = reading.table["question_id"]
+        unknown = ids.filter(~ids.is_in(known.implode()))
         if len(unknown):
             raise SchemaError(
                 f"{path}: got {len(unknown):,} ids that the build lacks ({examples(unknown)}), expected ids "

@@ -16,6 +16,7 @@ from shortcut_miner.sources.answers.predictions import read_answers
 from shortcut_miner.sources.opening.columns import Column, optional
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import open_table, read_columns
+from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading, find_problems, is_blank, settle, without_bad
 
 _COLUMNS = ("original_id", "augmented_id", "augmentation")
@@ -72,6 +73,8 @@ def aligned_files(files: PairFiles, on_bad_row: OnBadRow = "error") -> Aligned:
         role="augmented_annotations",
         on_bad_row=on_bad_row,
     )
+    pairs = with_zeros_back(pairs, originals["question_id"], "original_id")
+    pairs = with_zeros_back(pairs, augmented["question_id"], "augmented_id")
     _check_known(pairs.table, originals, "original_id", str(files.questions))
     _check_known(pairs.table, augmented, "augmented_id", str(files.augmented_questions))
     named = {"pairs": pairs} | readings | {f"augmented_{role}": one for role, one in others.items()}
@@ -115,7 +118,7 @@ def _check_known(pairs: pl.DataFrame, questions: pl.DataFrame, column: str, name
 
 
 def read_models(
-    files: Mapping[str, Sequence[Path]], what: str, options: AnswerOptions
+    files: Mapping[str, Sequence[Path]], what: str, known: pl.Series, options: AnswerOptions
 ) -> dict[str, dict[str, Reading]]:
     """Return each model's files of answers as read: role of the model -> role of the file -> reading.
 
@@ -125,15 +128,20 @@ def read_models(
         Model -> its files.
     what : str
         "original" or "augmented", for messages.
+    known : pl.Series
+        Ids of the questions.
+    options : AnswerOptions
+        How the files are read.
 
     Raises
     ------
     SourceError
-        A file that can't be read, or has rows that don't fit.
+        A file that can't be read, has rows that don't fit, or lost leading zeros so that ids aren't clear.
     """
     return {
         (role := f"{what} predictions of {model}"): {
-            role + (f" ({at})" if at else ""): read_answers(path, options) for at, path in enumerate(paths)
+            role + (f" ({at})" if at else ""): with_zeros_back(read_answers(path, options), known)
+            for at, path in enumerate(paths)
         }
         for model, paths in files.items()
     }

@@ -113,7 +113,7 @@ def score(
     sides = ((first, "original", aligned.originals), (second, "augmented", aligned.augmented))
     answers, fits, readings, texts, told = [], [], dict[str, Reading](), [], list[str]()
     for files, what, questions in sides:
-        read = read_models(files, what, config)
+        read = read_models(files, what, questions["question_id"], config)
         fitted = fit_answers(
             {role: list(parts.values()) for role, parts in read.items()},
             known=questions["question_id"],

@@ -19,6 +19,7 @@ from shortcut_miner.sources.answers.predictions import REPEATED
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_blocks
+from shortcut_miner.sources.opening.ids import LOST_ZEROS, zeros_back
 from shortcut_miner.sources.opening.reading import find_problems, settle, without_bad
 from shortcut_miner.text import answer_forms
 
@@ -143,8 +144,14 @@ def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: 
     dropped: Counter[str] = Counter()
     rows = left_out = extra = 0
     flat = open_table(source)
+    known = pl.concat([places["question_id"], pl.Series(sorted(excluded), dtype=pl.String)])
+    lost: set[str] = set()
     for block in _blocks(flat, config, dropped):
-        joined = block.join(places, on="question_id", how="left", validate="m:1", maintain_order="left")
+        ids, pairs = zeros_back(block["question_id"], known, str(path))
+        lost.update(pairs["given"])
+        joined = block.with_columns(ids).join(
+            places, on="question_id", how="left", validate="m:1", maintain_order="left"
+        )
         place = joined["place"].cast(pl.Int64).fill_null(_NONE).to_numpy()
         perturbation = joined["perturbation"].cast(pl.Int64).to_numpy()
         is_there = (place >= 0) & (perturbation >= 0) & (perturbation < lengths[place])
@@ -169,7 +176,8 @@ def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: 
         f"{REPEATED}, the {config.on_duplicate} one kept": repeated,
     }
     dropped.update({reason: count for reason, count in counts.items() if count})
-    notes = [f"answers to questions that the plan leaves out: {left_out:,}"] if left_out else []
+    told = {"answers to questions that the plan leaves out": left_out, LOST_ZEROS: len(lost)}
+    notes = [f"{what}: {count:,}" for what, count in told.items() if count]
     table = None if texts is None else texts.table()
     if table is not None and config.extract is not None:
         notes.append(extraction_note(table, config.extract))

@@ -33,6 +33,7 @@ from shortcut_miner.scoring.scorers import choose_scorer
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.answers.predictions import read_answers
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
+from shortcut_miner.sources.opening.ids import with_zeros_back
 
 COMMAND = "vqa-ce score"
 GROUPS = ("subset", "answer_type", "question_type")
@@ -125,12 +126,16 @@ def score(
     recorded = dataclasses.asdict(config) | {"build": folder.manifest["config"]}
     read = {"folder": path, "predictions": [*predictions.values()], "soft_labels": soft_labels or ()}
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
-    given = {f"predictions of {name}": read_answers(file, config) for name, file in predictions.items()}
+    ids = folder.questions["question_id"]
+    given = {
+        f"predictions of {name}": with_zeros_back(read_answers(file, config), ids)
+        for name, file in predictions.items()
+    }
     labels = {}
     if soft_labels is not None:
-        labels["soft labels"] = read_soft_labels(soft_labels, on_bad_row=config.on_bad_row)
+        weighted = read_soft_labels(soft_labels, on_bad_row=config.on_bad_row)
+        labels["soft labels"] = with_zeros_back(weighted, ids)
     facts = InputFacts.of(given | labels)
-    ids = folder.questions["question_id"]
     fitted = fit_answers(
         {role: [reading] for role, reading in given.items()}, known=ids, needed=ids, options=config
     )

@@ -58,8 +58,7 @@ def check_image_join(
     if lost == len(left_ids):
         raise SourceError(
             f"{left} and {right}: got no image in common ({left} have {_some(left_ids)}; "
-            f"{right} have {_some(right_ids)}), expected the same image ids. "
-            "Check that both files belong to the same dataset."
+            f"{right} have {_some(right_ids)}), expected the same image ids. {_advice(left_ids, right_ids)}."
         )
     if lost <= MAX_LOST_SHARE * len(left_ids):
         return None
@@ -67,6 +66,13 @@ def check_image_join(
         f"{lost:,} of {len(left_ids):,} {left} ({lost / len(left_ids):.1%}) have an image that {right} "
         f"lack: {_some(left_ids.filter(is_lost))}"
     )
+
+
+def _advice(left_ids: pl.Series, right_ids: pl.Series) -> str:
+    bare = [ids.str.strip_chars_start("0") for ids in (left_ids, right_ids)]
+    if bare[0].is_in(bare[1].implode()).any():
+        return "One of them lost leading zeros: write its image ids as text"
+    return "Check that both files belong to the same dataset"
 
 
 def _some(ids: pl.Series) -> str:

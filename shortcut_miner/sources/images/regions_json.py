@@ -102,7 +102,7 @@ def pipeline_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
                     f"line {number}", "line", f"{excerpt(line)} ({error})", "image_id and detections"
                 )
                 continue
-            if is_no_id(one.image_id):
+            if is_no_id(one.image_id):  # not one that is not wanted
                 yield bad_image(f"line {number}", "image_id", repr(one.image_id), ID_EXPECTED)
                 continue
             if files.images is not None and id_text(one.image_id) not in files.images:
@@ -120,7 +120,7 @@ def _line_block(line: _Line) -> Block:
     boxes = [(one.box.xmin, one.box.ymin, one.box.xmax, one.box.ymax) for one in found]
     has_attributes = any(one.attributes is not None for one in found)
     return Block(
-        image_ids=[id_text(line.image_id)],
+        image_ids=[str(line.image_id)],
         widths=[np.nan if line.width is None else line.width],
         heights=[np.nan if line.height is None else line.height],
         counts=[len(found)],

@@ -68,6 +68,8 @@ class Column:
 
 
 Needs = Mapping[str, Column]
+# A file's column -> the lists in its text and the keys of their records.
+Seen = dict[str, tuple[pl.Series, pl.Series] | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,6 +156,7 @@ def converted(
     """
     problems: list[Problem] = []
     decisions: Counter[str] = Counter()
+    seen: Seen = {}
     for ours, name in names.items():
         kind = needs[ours].kind
         if name is None or (dtype := types[name]) == pl.Null:
@@ -162,7 +165,7 @@ def converted(
         if kind == "id" and is_text(dtype):
             column, count = whole_column(column)
         elif kind in ("texts", "keys") and is_text(dtype):
-            column, count = split_texts(column.cast(pl.String), kind, name, place, table[RECORD])
+            column, count = split_texts(column.cast(pl.String), kind, name, place, table[RECORD], seen)
         elif kind == "keys" and dtype.is_nested():
             column = _keys(column, name, place)
         table = table.with_columns(column.alias(ours))
@@ -177,10 +180,15 @@ def converted(
 
 
 def split_texts(
-    cells: pl.Series, kind: Kind, name: str, place: Place, records: pl.Series
+    cells: pl.Series, kind: Kind, name: str, place: Place, records: pl.Series, seen: Seen
 ) -> tuple[pl.Series, int]:
-    """Return the lists in a column of text, or their records' keys, and how many were written as lists."""
-    if found := unpacked_cells(cells, place.path, name, lambda row: place.label(records[row])):
+    """Return the lists in a column of text, or their records' keys, and how many were written as lists.
+
+    `seen` keeps what is found of a column for who asks next.
+    """
+    if name not in seen:
+        seen[name] = unpacked_cells(cells, place.path, name, lambda row: place.label(records[row]))
+    if found := seen[name]:
         return found[kind == "keys"], cells.replace("", None).count()
     if kind == "keys":
         return pl.Series([None], dtype=KEYS).new_from_index(0, len(cells)), 0

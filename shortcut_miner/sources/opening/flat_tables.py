@@ -352,7 +352,7 @@ def _checked_names(flat: FlatTable, needs: Needs, advice: str = RENAME) -> dict[
             f"{flat.path}: got a {flat.form} table with the columns {examples(flat.columns, limit=20)}, "
             f"expected {', '.join(name for name, need in needs.items() if not need.is_optional)}. {advice}."
         )
-        raise SourceError(problem_list(title, problems))
+        raise SourceError(problem_list(title, list(dict.fromkeys(problems))))
     return names
 
 

@@ -3,6 +3,7 @@
 Floats are what pandas makes of ids after a join; as text they are told by their shape.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,24 +16,38 @@ AnyId = int | float | str  # what JSON may have as an id; floats are judged by t
 ID_EXPECTED = "a whole number or text"
 EXACT = 1 << 53  # from here on a float may be another whole number, rounded
 _EXACT_IN: dict[type[pl.DataType], int] = {pl.Float32: 1 << 24, pl.Float16: 1 << 11}
-_FLOAT = r"^-?\d+\.\d+(?:[eE][+-]?\d+)?$|^-?\d+[eE][+-]\d+$"
+# As programs write floats. Without point and sign, 2e3 may be text; from 1e16 on Polars writes it so.
+_FLOAT = r"^-?\d+\.\d+(?:[eE][+-]?\d+)?$|^-?\d+[eE][+-]\d+$|^-?\d[eE](?:1[6-9]|[2-9]\d|\d{3})$"
 _NO_VALUE = ("nan", "NaN", "inf", "-inf", "Infinity", "-Infinity", "None", "null", "<NA>", "NaT")
+LOST_ZEROS = "ids joined that had lost leading zeros"
 _ZEROS = r"^0+(\d)"
 
 
 def id_text(one: AnyId) -> str:
-    """Return an id as text; a whole float as its integer.
+    """Return an id as text; a whole float as its integer, other floats as they are.
 
-    >>> id_text(7), id_text(7.0), id_text("007"), id_text(1.5)
-    ('7', '7', '007', '1.5')
+    >>> id_text(7), id_text(7.0), id_text("7.0"), id_text("007"), id_text(1.5)
+    ('7', '7', '7', '007', '1.5')
+    """
+    number = float(one) if isinstance(one, str) and re.search(_FLOAT, one) else one
+    whole = plain_text(number)
+    return str(one) if re.search(_FLOAT, whole) else whole
+
+
+def plain_text(one: AnyId) -> str:
+    """Return a value of JSON as text, a whole float without its ``.0``; text stays as it is.
+
+    >>> plain_text(7.0), plain_text("7.0"), plain_text(1.5)
+    ('7', '7.0', '1.5')
     """
     is_whole = isinstance(one, float) and one.is_integer() and abs(one) < EXACT
     return str(int(one) if is_whole else one)
 
 
 def is_no_id(one: object) -> bool:
-    """Return whether a value of JSON is a float that is no id."""
-    return isinstance(one, float) and not (one.is_integer() and abs(one) < EXACT)
+    """Return whether a value of JSON is a float, or the text of one, that is no id."""
+    text = id_text(one) if isinstance(one, float | str) else ""
+    return text in _NO_VALUE or bool(re.search(_FLOAT, text))
 
 
 def id_column(ids: Sequence[AnyId | None]) -> pl.Series:
@@ -96,8 +111,9 @@ def find_floats(table: pl.DataFrame, column: str, field: str | None = None) -> l
 
 
 def id_problems(table: pl.DataFrame, column: str, field: str | None = None) -> list[Problem]:
-    """Return a problem for each id that is blank or a float; nulls are told by whoever allows none."""
-    return find_problems(table, is_blank(column), column, "an id", field) + find_floats(table, column, field)
+    """Return a problem for each id that is null, blank or a float."""
+    is_nothing = is_blank(column).fill_null(value=True)
+    return find_problems(table, is_nothing, column, "an id", field) + find_floats(table, column, field)
 
 
 # ---- leading zeros ----
@@ -106,48 +122,67 @@ def id_problems(table: pl.DataFrame, column: str, field: str | None = None) -> l
 def with_zeros_back(reading: Reading, known: pl.Series, column: str = "question_id") -> Reading:
     """Return a reading whose ids match those of another file, although one of both lost leading zeros.
 
-    GQA's ids such as "02930152" are 2930152 after a program that took them for numbers. Ids that match as
-    they are stay so; the others get the one known id that is missing among them and differs in zeros only.
-    Where one side still has leading zeros of its own that match, none were lost, and nothing is changed.
+    See :func:`zeros_back`; a note says for how many ids.
+    """
+    ids, pairs = zeros_back(reading.table[column], known, reading.file.name)
+    if pairs.is_empty():
+        return reading
+    first = f"{pairs['given'][0]} is {pairs['known'][0]}"
+    note = f"{LOST_ZEROS}: {len(pairs):,} ({first})"
+    return replace(reading, table=reading.table.with_columns(ids), notes=(*reading.notes, note))
+
+
+def zeros_back(given: pl.Series, known: pl.Series, file: str) -> tuple[pl.Series, pl.DataFrame]:
+    """Return ids as another file has them, although one of both lost leading zeros, and which changed.
+
+    GQA's id "02930152" is 2930152 after a program that took it for a number. Ids that match as they are stay
+    so; the others become the one known id that is missing and differs in zeros only. Where both sides have
+    ids with leading zeros, neither lost them, and nothing changes.
 
     Parameters
     ----------
-    reading : Reading
-        Its table has `column`.
-    known : pl.Series
-        The ids of the other file.
+    given, known : pl.Series
+        Ids (String); the same ones may come several times.
+    file : str
+        What `given` are from, for messages.
+
+    Returns
+    -------
+    ids : pl.Series
+    pairs : pl.DataFrame
+        Columns given, known: each id that changed.
 
     Raises
     ------
     SourceError
         Several ids differ in zeros only, so that it isn't clear which one is meant.
+
+    Examples
+    --------
+    >>> ids, _ = zeros_back(pl.Series(["2930152", "17"]), pl.Series(["02930152", "17"]), "a.csv")
+    >>> ids.to_list()
+    ['02930152', '17']
     """
-    given = reading.table[column]
-    strange = given.filter(~given.is_in(known.implode())).drop_nulls().unique(maintain_order=True)
-    if not len(strange) or (_has_zeros(given).any() and _has_zeros(known).any()):
-        return reading
-    missing = known.filter(~known.is_in(given.implode())).drop_nulls().unique(maintain_order=True)
-    pairs = _bare(strange, "given").join(_bare(missing, "known"), on="bare", maintain_order="left")
-    if pairs.is_empty():
-        return reading
-    is_clear = pl.col("given").is_unique() & pl.col("known").is_unique()
-    if len(doubtful := pairs.filter(~is_clear)):
-        shown = [f"{short} for {long}" for short, long in doubtful.select("given", "known").iter_rows()]
+    same = _bare(given, "given").join(_bare(known, "known"), on="bare", maintain_order="left").drop("bare")
+    is_strange = ~pl.col("given").is_in(known.implode()) & ~pl.col("known").is_in(given.implode())
+    pairs = same.filter(is_strange)
+    if pairs.is_empty() or (_has_zeros(given) and _has_zeros(known)):
+        return given, pairs.clear()
+    # A number that is another id's too was maybe a zero longer, even if there is an id like it.
+    if len(doubtful := same.filter(pl.col("given").is_duplicated() | pl.col("known").is_duplicated())):
+        shown = [f"{short} for {long}" for short, long in doubtful.iter_rows()]
         raise SourceError(
-            f"{reading.file.name}: got {column} that lost leading zeros and may be several ids "
-            f"({examples(shown)}), expected the ids as they are. Write them as text."
+            f"{file}: got ids that lost leading zeros and may be one of several ({examples(shown)}), "
+            "expected the ids as they were. Write ids as text."
         )
-    ids = given.replace(pairs["given"], pairs["known"])
-    first = f"{pairs['given'][0]} is {pairs['known'][0]}"
-    note = f"{column}, ids joined although one file lost leading zeros: {len(pairs):,} ({first})"
-    return replace(reading, table=reading.table.with_columns(ids.alias(column)), notes=(*reading.notes, note))
+    return given.replace(pairs["given"], pairs["known"]), pairs
 
 
-def _has_zeros(ids: pl.Series) -> pl.Series:
-    return ids.str.contains(r"^0+\d+$")
+def _has_zeros(ids: pl.Series) -> bool:
+    return bool(ids.str.contains(r"^0+\d").any())
 
 
 def _bare(ids: pl.Series, name: str) -> pl.DataFrame:
     """Return the ids that are digits, as the column `name`, beside their digits without leading zeros."""
-    digits = ids.filter(ids.str.contains(r"^\d+$"))
+    digits = ids.filter(ids.str.contains(r"^\d+$")).unique(maintain_order=True)
     return pl.DataFrame({name: digits, "bare": digits.str.replace(_ZEROS, "$1")})

@@ -18,6 +18,7 @@ from shortcut_miner.sources.opening.columns import (
     Kind,
     Needs,
     Place,
+    Seen,
     split_texts,
 )
 from shortcut_miner.sources.opening.ids import (
@@ -25,7 +26,7 @@ from shortcut_miner.sources.opening.ids import (
     find_floats,
     float_note,
     id_column,
-    id_text,
+    plain_text,
     whole_column,
 )
 from shortcut_miner.sources.opening.json_records import Chunk
@@ -107,11 +108,12 @@ class JsonColumns:
         columns = {RECORD: pl.Series(chunk.positions, dtype=pl.UInt32)}
         problems = list(chunk.problems)
         decisions: Counter[str] = Counter()
+        seen: Seen = {}
         for ours, name in self.fields.items():
             values = [getattr(record, self.places[name]) for record in chunk.records]
             kind = self.needs[ours].kind
             if kind in ("texts", "keys"):
-                column, count, bad = _list_column(values, kind, name, place, columns[RECORD])
+                column, count, bad = _list_column(values, kind, name, place, columns[RECORD], seen)
                 problems += bad if kind == "texts" else []
             else:
                 column, count = _json_column(values, kind, place.path)
@@ -152,18 +154,18 @@ def _shown(value: Any) -> str | None:
     """Return a value as text; truth values as JSON writes them."""
     if isinstance(value, bool):
         return str(value).lower()
-    return value if value is None or isinstance(value, str) else id_text(value)
+    return value if value is None or isinstance(value, str) else plain_text(value)
 
 
 def _list_column(
-    values: list[Any], kind: Kind, name: str, place: Place, records: pl.Series
+    values: list[Any], kind: Kind, name: str, place: Place, records: pl.Series, seen: Seen
 ) -> tuple[pl.Series, int, list[Problem]]:
     """Return values as lists of text or as the keys of records, and how many lists were written as text."""
     is_text = [isinstance(one, str) for one in values]
     cells = pl.Series(
         [one if told else None for one, told in zip(values, is_text, strict=True)], dtype=pl.String
     )
-    split, count = split_texts(cells, kind, name, place, records)
+    split, count = split_texts(cells, kind, name, place, records, seen)
     if all(is_text):
         return split, count, []
     read, problems = [], []

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from shortcut_miner.sources.opening.ids import id_text, number_text
+from shortcut_miner.sources.opening.ids import number_text, plain_text
 
 ANSWER = "answer"
 TEXTS = pl.List(pl.String)
@@ -123,7 +123,7 @@ def listed_texts(value: object) -> list[str | None]:
 
 def _plain_text(one: object) -> str | None:
     if one is None or (isinstance(one, str | int | float) and not isinstance(one, bool)):
-        return None if one is None else id_text(one)
+        return None if one is None else plain_text(one)
     raise NoListError(repr(one))
 
 

@@ -5,12 +5,9 @@ What NumPy and Postgres print, ``['a' 'b']`` and ``{a,b}``, has no reading witho
 
 import ast
 import contextlib
-import itertools
 import re
-import tokenize
 import warnings
 from collections.abc import Callable
-from io import StringIO
 
 import msgspec
 import polars as pl
@@ -23,9 +20,9 @@ from shortcut_miner.sources.opening.reading import MAX_SHOWN
 LISTS_NOTE = "lists written as text, unpacked"
 _HAS_BRACKETS = r"(?s)^\s*(?:\[.*\]|\{.*\})\s*$|^\s*\(\s*(?:['\"].*)?\)\s*$"
 _MEANS_A_LIST = r"['\",]|^\s*\S\s*\S\s*$"  # in a cell with brackets: quotes, commas, or nothing in between
-_PLAIN_ITEM = re.compile(r"'[^'\\]*'|\"[^\"\\]*\"")  # as Python prints most texts
-_PLAIN = re.compile(rf"\[(?:{_PLAIN_ITEM.pattern})(?:, (?:{_PLAIN_ITEM.pattern}))*\]")
-_PYTHON_ERRORS = (ValueError, SyntaxError, MemoryError, RecursionError, tokenize.TokenError)
+_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
+_NEIGHBOURS = re.compile(r"\0\s*\0")
+_PYTHON_ERRORS = (ValueError, SyntaxError, MemoryError, RecursionError)
 _ADVICE = 'Write each cell as a JSON list such as ["a", "b"], or as text with the separator between'
 
 
@@ -123,8 +120,9 @@ def list_in(cell: str) -> object:
     cell = cell.strip()
     with contextlib.suppress(*DECODE_ERRORS):
         return msgspec.json.decode(cell)
-    if _PLAIN.fullmatch(cell):  # most cells: four times faster
-        return [one[1:-1] for one in _PLAIN_ITEM.findall(cell)]
+    if '"' not in cell and "\\" not in cell:  # most of what Python prints: twenty times faster
+        with contextlib.suppress(*DECODE_ERRORS):
+            return msgspec.json.decode(cell.replace("'", '"'))
     with contextlib.suppress(*_PYTHON_ERRORS), warnings.catch_warnings():
         warnings.simplefilter("error")  # an escape that Python does not know
         if not _has_neighbours(cell):
@@ -135,5 +133,4 @@ def list_in(cell: str) -> object:
 
 def _has_neighbours(cell: str) -> bool:
     """Return whether two texts follow each other, as NumPy prints them: Python would make them one."""
-    kinds = [one.type for one in tokenize.generate_tokens(StringIO(cell).readline) if one.string.strip()]
-    return any(one == other == tokenize.STRING for one, other in itertools.pairwise(kinds))
+    return bool(_NEIGHBOURS.search(_LITERAL.sub("\0", cell)))

@@ -7,7 +7,7 @@ import polars as pl
 
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.ids import AnyId, id_problems
+from shortcut_miner.sources.opening.ids import AnyId, id_problems, with_whole_ids
 from shortcut_miner.sources.opening.json_records import (
     Chunk,
     decode_chunks,
@@ -71,7 +71,8 @@ def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = N
             frames.append(_table(chunk, names))
             problems += chunk.problems
     table = pl.concat(frames)
-    problems += find_problems(table, is_blank("question_id"), "question_id", "an id", "question id")
+    table, id_notes = with_whole_ids(table, "question_id")
+    problems += id_problems(table, "question_id", "question id")
     ids, notes = canonical_image_ids(table["image_id"])
     table = table.with_columns(image_id=ids)
     problems += id_problems(table, "image_id", "imageId")
@@ -79,7 +80,7 @@ def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = N
     reading = finished(
         source, GQA_QUESTIONS, table.select(RECORD, *COLUMNS), problems,
         what="questions", total=len(names), on_bad_row=on_bad_row,
-        label=lambda record: f"question {names[record]!r}", notes=content.json.notes + notes,
+        label=lambda record: f"question {names[record]!r}", notes=content.json.notes + id_notes + notes,
     )  # fmt: skip
     return reading, len(names)
 

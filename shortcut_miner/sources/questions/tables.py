@@ -102,7 +102,9 @@ def read_question_table(
     needs = _needs(flat, columns or column_names(None), advice)
     table, broken = read_columns(flat, needs, advice=advice)
     total = flat.total if limit is None else min(limit, flat.total)
-    table = table.filter(pl.col(RECORD) < total).with_columns(image_id=pl.coalesce("image_id", "question_id"))
+    table = table.filter(pl.col(RECORD) < total).with_columns(
+        image_id=pl.when(is_blank("image_id").not_()).then("image_id").otherwise("question_id")
+    )
     problems = [
         *(_in_lines(flat, one) for one in broken if one.records[0] < total),
         *find_problems(table, is_blank("question_id").fill_null(True), "question_id", "an id"),

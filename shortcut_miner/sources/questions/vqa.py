@@ -10,6 +10,7 @@ import polars as pl
 from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.files import Source, open_source
+from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.kinds import Content, Format
 from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
 from shortcut_miner.sources.questions.formats import ANNOTATIONS, QUESTIONS
@@ -132,6 +133,7 @@ def read_vqa(
         opening = background.submit(open_source, annotations_path)
         questions = _read(open_source(questions_path), QUESTIONS, on_bad_row, limit)
         annotations = _read(opening.result(), ANNOTATIONS, on_bad_row)
+    annotations = with_zeros_back(annotations, questions.table["question_id"])
     answers = annotations.table.rename({"image_id": "annotated_image_id"})
     joined = questions.table.join(
         answers, on="question_id", how="left", validate="1:1", maintain_order="left"
