@@ -97,7 +97,7 @@ def score(
     report = dataclasses.replace(
         score_aligned(dataclasses.replace(aligned, pairs=pairs), answers[0], answers[1], config),
         notes=(*facts.notes, *(note for one in fits for note in one.notes)),
-        warnings=same_answers_warnings(facts.records),
+        warnings=same_answers_warnings({one.role: one.content_sha256 for one in facts.records}),
         dropped={**aligned.facts.dropped, **facts.dropped, **fits[0].dropped, **fits[1].dropped},
     )
     if out is not None:

@@ -87,8 +87,9 @@ def score_any(
         wanted = of_plan if given[0] in of_plan else of_results
         (missing,) = {*wanted} - {*given}
         advice = f"Give {missing} too"
+    got = f"{given[0]} alone" if len(given) == 1 else " and ".join(given) or "nothing"
     raise ConfigError(
-        f"swapmix score: got {' and '.join(given) or 'nothing'}, expected a folder that swapmix build wrote "
+        f"swapmix score: got {got}, expected a folder that swapmix build wrote "
         f"with --predictions, or --class-results with --attribute-results. {advice}."
     )
 
@@ -141,7 +142,7 @@ def score(
     report = dataclasses.replace(
         judged,
         notes=tuple(notes),
-        warnings=same_answers_warnings(_records(files)) + judged.warnings,
+        warnings=same_answers_warnings({role: one.sha256 for role, one in files.items()}) + judged.warnings,
         dropped={
             f"predictions of {model}: {reason}": count
             for model, one in given.items()
@@ -245,7 +246,8 @@ def score_results(
     report = dataclasses.replace(
         judged,
         notes=found.notes,
-        warnings=same_answers_warnings(_records(found.files)) + judged.warnings,
+        warnings=same_answers_warnings({role: one.sha256 for role, one in found.files.items()})
+        + judged.warnings,
         dropped=found.dropped,
     )
     if out is not None:

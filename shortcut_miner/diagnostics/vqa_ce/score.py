@@ -15,7 +15,7 @@ import polars as pl
 
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.answers import fit_answers
-from shortcut_miner.datasets.inputs import InputFacts, same_answers_warnings
+from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.datasets.scores import write_report
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
@@ -141,7 +141,7 @@ def score(
         differences=compare(scored, baseline=config.baseline, **options) if config.baseline else None,
         exploited_shortcuts=exploited_shortcuts(folder, answers, config),
         notes=facts.notes + fitted.notes,
-        warnings=same_answers_warnings(facts.records),
+        warnings=fitted.warnings,
         dropped={**facts.dropped, **fitted.dropped},
     )
     if out is not None:
