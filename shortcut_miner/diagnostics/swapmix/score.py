@@ -124,20 +124,17 @@ def score(
     shape, excluded = read_shape(folder), folder.excluded()
     given = {model: read_plan_answers(file, shape, excluded, config) for model, file in predictions.items()}
     notes = [f"predictions of {model}: {note}" for model, one in given.items() for note in one.notes]
+    numbers = {model: (one.answers, one.right) for model, one in given.items()}
     is_whole = _answered(shape, given, config)
     if not is_whole.all():
         notes.append(
             f"questions left out for all models, as some give no answer to a swap: "
             f"{int((~is_whole).sum()):,} of {len(is_whole):,}"
         )
-    judged = _judged(
-        shape.where(is_whole),
-        {
-            model: (one.answers[np.repeat(is_whole, shape.lengths())], one.right[is_whole])
-            for model, one in given.items()
-        },
-        config,
-    )
+        rows = np.repeat(is_whole, shape.lengths())
+        numbers = {model: (answers[rows], right[is_whole]) for model, (answers, right) in numbers.items()}
+        shape = shape.where(is_whole)
+    judged = _judged(shape, numbers, config)
     files = {f"predictions of {model}": one.file for model, one in given.items()}
     report = dataclasses.replace(
         judged,
