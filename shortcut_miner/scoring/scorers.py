@@ -88,12 +88,18 @@ def choose_scorer(questions: pl.DataFrame, scorer: str = AUTO) -> Choice:
         raise ConfigError(f"scorer: got {scorer!r}, expected one of {', '.join(SCORERS)}. Choose one.")
     if scorer in (AUTO, *LEAST_ANSWERS):
         _check_answers(questions)
-    each = fitting_scorers(questions, scorer)
     if scorer == AUTO:
-        return Choice(each, name_of(each), _reasons(questions, each))
+        return fitting_choice(questions)
     if scorer in LEAST_ANSWERS:
         _check_counts(questions, scorer)
+    each = fitting_scorers(questions, scorer)
     return Choice(each, scorer, warnings=_told_apart_warning(questions, scorer))
+
+
+def fitting_choice(questions: pl.DataFrame) -> Choice:
+    """Return what "auto" chooses for questions that annotators answered; see :func:`choose_scorer`."""
+    each = fitting_scorers(questions)
+    return Choice(each, name_of(each), _reasons(questions, each))
 
 
 def fitting_scorers(questions: pl.DataFrame, scorer: str = AUTO) -> pl.Series:

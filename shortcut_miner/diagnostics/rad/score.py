@@ -21,7 +21,7 @@ from shortcut_miner.options import PathText, named_path_lists, option_name
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
-from shortcut_miner.scoring.scorers import Choice, choose_scorer
+from shortcut_miner.scoring.scorers import Choice, fitting_choice
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.text import answer_forms
@@ -228,7 +228,7 @@ class _Side:
                 f"{examples(without)}, expected some for each. Give --correct equal, which compares with the "
                 "one right answer."
             )
-        return choose_scorer(asked)
+        return fitting_choice(asked)
 
     def right(self, model: str, config: ScoreConfig) -> pl.DataFrame:
         """Return question_id and whether the model's answer is right, for questions that the pairs name."""
