@@ -21,7 +21,7 @@ from shortcut_miner.options import PathText, named_path_lists, option_name
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
-from shortcut_miner.scoring.scorers import Choice, fitting_choice
+from shortcut_miner.scoring.scorers import Choice, differing_in_form, fitting_choice
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.text import answer_forms
@@ -187,7 +187,7 @@ def score_aligned(
         _Side("original", aligned.originals, aligned.pairs["original_id"], original),
         _Side("augmented", aligned.augmented, aligned.pairs["augmented_id"], augmented),
     )
-    choices = {side.name: side.choice() for side in sides} if config.correct == "soft" else {}
+    choices = {side: side.choice() for side in sides} if config.correct == "soft" else {}
     rights = {side.name: {model: side.right(model, config) for model in original} for side in sides}
     judged = pl.concat(
         _judged(aligned, {name: rights[name][model] for name in rights}).with_columns(model=pl.lit(model))
@@ -204,12 +204,13 @@ def score_aligned(
         command="rad score",
         scores=_complete(pl.concat(parts), models, kinds, _scorer(config, choices)),
         counts=_counts(judged, models, kinds),
-        notes=tuple(f"{side}: {note}" for side, choice in choices.items() for note in choice.notes),
-        warnings=tuple(text for side in sides for text in side.warnings(rights[side.name])),
+        notes=tuple(f"{side.name}: {note}" for side, choice in choices.items() for note in choice.notes),
+        warnings=tuple(text for side in sides for text in side.warnings(rights[side.name]))
+        + tuple(text for side, choice in choices.items() for text in side.form_warnings(choice)),
     )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class _Side:
     """The original or the augmented questions, the ids that pairs name, and each model's answers to them."""
 
@@ -220,7 +221,7 @@ class _Side:
 
     def choice(self) -> Choice:
         """Return the scorer of each question that the pairs name; ConfigError if annotators lack."""
-        asked = self.questions.filter(pl.col("question_id").is_in(self.needed.implode()))
+        asked = self._named(self.questions)
         without = asked.filter(pl.col("answers").list.len().fill_null(0) == 0)["question_id"]
         if len(without):
             raise ConfigError(
@@ -232,12 +233,12 @@ class _Side:
 
     def right(self, model: str, config: ScoreConfig) -> pl.DataFrame:
         """Return question_id and whether the model's answer is right, for questions that the pairs name."""
-        return _right(self.questions, self._needed_answers(model), config)
+        return _right(self.questions, self._named(self.answers[model]), config)
 
     def warnings(self, rights: Mapping[str, pl.DataFrame]) -> Iterator[str]:
         """Give a warning for each model that seems to answer in sentences."""
         for model in self.answers:
-            answers = self._needed_answers(model)
+            answers = self._named(self.answers[model])
             judged = rights[model].join(answers, on="question_id", how="left", validate="1:1")
             asked = judged.select("question_id").join(
                 self.questions, on="question_id", how="left", validate="1:1", maintain_order="left"
@@ -246,8 +247,16 @@ class _Side:
             if text:
                 yield f"{self.name} predictions of {model}: {text}"
 
-    def _needed_answers(self, model: str) -> pl.DataFrame:
-        return self.answers[model].filter(pl.col("question_id").is_in(self.needed.implode()))
+    def form_warnings(self, choice: Choice) -> Iterator[str]:
+        """Give a warning for each model that loses by the form of its answers."""
+        for model, answers in self.answers.items():
+            text = differing_in_form(self._named(self.questions), self._named(answers), choice.each)
+            if text:
+                yield f"{self.name} predictions of {model}: {text}. --correct equal takes them as right"
+
+    def _named(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of questions that the pairs name."""
+        return table.filter(pl.col("question_id").is_in(self.needed.implode()))
 
 
 def _judged(aligned: Aligned, rights: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -306,7 +315,7 @@ def _accuracy(judged: pl.DataFrame, right: str, key: str, name: str, config: Sco
     return pl.concat([overall, by_type.filter(pl.col("group") == _BY_TYPE)])
 
 
-def _scorer(config: ScoreConfig, choices: Mapping[str, Choice]) -> str:
+def _scorer(config: ScoreConfig, choices: Mapping[_Side, Choice]) -> str:
     """Return what made an answer right; the official accuracy goes without saying."""
     if config.correct == "equal":
         return config.correct

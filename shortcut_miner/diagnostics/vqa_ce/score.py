@@ -29,7 +29,7 @@ from shortcut_miner.options import Scorer
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import compare, summarise
-from shortcut_miner.scoring.scorers import choose_scorer
+from shortcut_miner.scoring.scorers import Choice, choose_scorer, differing_in_form
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.answers.predictions import read_answers
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
@@ -157,6 +157,7 @@ def score(
         notes=facts.notes + fitted.notes + told + chosen.notes,
         warnings=same_answers_warnings(facts.records)
         + chosen.warnings
+        + _form_warnings(folder.questions, answers, chosen)
         + _sentence_warnings(folder.questions, answers, scored),
         extracted_answers=texts,
         dropped={**facts.dropped, **fitted.dropped},
@@ -322,6 +323,18 @@ def _sentence_warnings(
         )
         found[model] = sentence_warning(asked, given, given["is_right"])
     return tuple(f"predictions of {model}: {text}" for model, text in found.items() if text)
+
+
+def _form_warnings(
+    questions: pl.DataFrame, answers: Mapping[str, pl.DataFrame], chosen: Choice
+) -> tuple[str, ...]:
+    """Return a warning for each model that loses by the form of its answers."""
+    found = {model: differing_in_form(questions, table, chosen.each) for model, table in answers.items()}
+    return tuple(
+        f"predictions of {model}: {text}. --scorer vqa-normalized takes them as right"
+        for model, text in found.items()
+        if text
+    )
 
 
 def _check_names(predictions: Mapping[str, Path], config: ScoreConfig) -> None:
