@@ -29,7 +29,12 @@ ItemKinds = Literal["words", "objects", "both"]
 Tokenizer = Literal["basic_english", "spacy", "spacy-lemma"]
 SupersetFilter = Literal["immediate", "all", "none"]
 AnswerTies = Literal["first", "lexicographic"]
-Scorer = Literal["vqa-official", "vqa-normalized", "exact", "soft-labels"]
+SweepScorer = Literal["auto", "vqa-official", "vqa-normalized", "three-agree", "any-answer", "exact"]
+Scorer = Literal[SweepScorer, "soft-labels"]
+
+# How to find the answer in a model's text, or "after:TEXT".
+EXTRACTIONS = ("first-line", "last-word", "choices")
+AFTER = "after:"
 
 _Config = TypeVar("_Config", bound="DataclassInstance")
 
@@ -52,6 +57,11 @@ class AnswerOptions:
         Stop at a question answered twice, or keep its first or its last answer (exit code 3).
     on_bad_row : {"error", "skip"}
         Stop at rows that don't fit, or count and skip them (exit code 3).
+    extract : str, optional
+        Take the answer out of sentences: the first-line, the last-word, what comes after:TEXT, or of the
+        choices (accepted answers, and common right ones) the longest. Texts without it stay as they are.
+    tex_intervals : bool
+        Write intervals into scores.tex too.
     """
 
     answer_columns: ClassVar[tuple[str, ...]] = ("question_id", "answer")  # that `columns` may name
@@ -61,11 +71,22 @@ class AnswerOptions:
     on_extra: OnExtra = "error"
     on_duplicate: OnDuplicate = "error"
     on_bad_row: OnBadRow = "error"
+    extract: str | None = None
+    tex_intervals: bool = False
 
     def __post_init__(self) -> None:
         """Check every value."""
         fill_in(self)
         named_columns(self.columns, self.answer_columns)
+        check_extract(self.extract)
+
+
+def check_extract(how: str | None) -> None:
+    """Raise ConfigError for what is no way to find an answer in a text."""
+    if how is None or how in EXTRACTIONS:
+        return
+    if not isinstance(how, str) or not how.startswith(AFTER) or not how.removeprefix(AFTER).strip():
+        reject("extract", how, f"one of {', '.join(EXTRACTIONS)}, or {AFTER}TEXT with a text")
 
 
 def named_columns(mapping: str | None, known: Sequence[str]) -> dict[str, str]:

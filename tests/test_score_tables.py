@@ -8,7 +8,15 @@ import pytest
 
 from shortcut_miner.errors import SchemaError
 from shortcut_miner.scoring.intervals import compare, summarise
-from shortcut_miner.scoring.tables import as_dict, as_latex, as_markdown, pivoted, value_text, write_scores
+from shortcut_miner.scoring.tables import (
+    as_dict,
+    as_latex,
+    as_markdown,
+    as_paper_latex,
+    pivoted,
+    value_text,
+    write_scores,
+)
 
 SCORED = pl.DataFrame(
     {
@@ -141,18 +149,55 @@ def test_no_rows_give_no_table() -> None:
         pivoted(pl.concat([SUMMARY[2:3]] * 2), ["n"], value_text)
 
 
-def test_written_scores_are_the_three_tables(tmp_path: Path) -> None:
+PAPER = {
+    "Overall": ("accuracy", "overall", "all"),
+    "Yes/no": ("accuracy", "answer_type", "yes/no"),
+    "Hard": ("accuracy", "subset", "hard"),
+}
+
+
+def test_the_papers_table_has_a_row_a_model_and_escaped_names() -> None:
+    lines = as_paper_latex(summarise(SCORED, by=["answer_type"], resamples=0), PAPER).splitlines()
+    assert lines == [
+        r"\begin{tabular}{lrrr}",
+        r"\toprule",
+        r"Model & Overall & Yes/no & Hard \\",
+        r"\midrule",
+        r"50\% \textbar{} \{x\} & $43.33$ & $0.00$ & -- \\",
+        r"base\_1 & $60.00$ & $30.00$ & -- \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+def test_intervals_stand_in_the_papers_table_only_on_request() -> None:
+    columns = {"Both & all": ("fpvg_plus", "overall", "all")}
+    assert as_paper_latex(SUMMARY, columns).splitlines()[2:6] == [
+        r"Model & Both \& all \\", r"\midrule", r"m2 & $10.00$ \\", r"m1 & $77.50$ \\",
+    ]  # fmt: skip
+    assert as_paper_latex(SUMMARY, columns, intervals=True, digits=1).splitlines()[4:6] == [
+        r"m2 & $10.0$ [$2.3$, $20.0$] \\",
+        r"m1 & $77.5$ [$65.0$, $90.1$] \\",
+    ]
+
+
+@pytest.mark.parametrize("intervals", [False, True])
+def test_written_scores_are_the_four_tables(tmp_path: Path, intervals: bool) -> None:
     summary = summarise(SCORED, by=["answer_type"], resamples=10)
-    write_scores(tmp_path, summary)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["scores.json", "scores.md", "scores.tex"]
+    write_scores(tmp_path, summary, PAPER, tex_intervals=intervals)
+    names = ["scores.json", "scores.md", "scores.tex", "scores_long.tex"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert json.loads((tmp_path / "scores.json").read_text("utf-8")) == as_dict(summary)
     assert (tmp_path / "scores.md").read_text("utf-8") == as_markdown(summary) + "\n"
-    assert (tmp_path / "scores.tex").read_text("utf-8") == as_latex(summary) + "\n"
+    assert (tmp_path / "scores_long.tex").read_text("utf-8") == as_latex(summary) + "\n"
+    short = as_paper_latex(summary, PAPER, intervals=intervals)
+    assert (tmp_path / "scores.tex").read_text("utf-8") == short + "\n"
 
 
 def test_a_value_that_is_missing_is_null_in_json_and_an_empty_cell_elsewhere(tmp_path: Path) -> None:
     is_missing = (pl.col("group") == "type") & ((pl.col("model") == "m2") | (pl.col("subgroup") == ""))
-    write_scores(tmp_path, SUMMARY.with_columns(value=pl.when(is_missing).then(None).otherwise("value")))
+    missing = SUMMARY.with_columns(value=pl.when(is_missing).then(None).otherwise("value"))
+    write_scores(tmp_path, missing, {"Type": ("fpvg_plus", "type", "")})
     scores = json.loads((tmp_path / "scores.json").read_text("utf-8"))["fpvg_plus"]["type"]
     assert scores[""]["m2"] == {"scorer": "exact", "value": None, "n": 3, "low": None, "high": None}
     assert (tmp_path / "scores.md").read_text("utf-8").splitlines()[3:] == [
@@ -160,5 +205,6 @@ def test_a_value_that_is_missing_is_null_in_json_and_an_empty_cell_elsewhere(tmp
         "| good_correct (exact) | overall | all | 1200 |  | 65.00 [50.00, 80.00] |",
     ]
     assert r"fpvg\_plus (exact) & type & (not known) & 4 &  & $3.50$ \\" in (
-        tmp_path / "scores.tex"
+        tmp_path / "scores_long.tex"
     ).read_text("utf-8")
+    assert r"m1 & -- \\" in (tmp_path / "scores.tex").read_text("utf-8").splitlines()

@@ -177,12 +177,12 @@ def test_soft_labels_are_weights_of_at_most_one() -> None:
 
 def test_result_names_the_scorer_and_model_and_keeps_order_and_types() -> None:
     questions = question_table([(["a"], None, ""), (["b"], None, "")])[[1, 0]]
-    scored = score_questions(questions, prediction_table(["a", "b"]), model="m")
+    scored = score_questions(questions, prediction_table(["a", "b"]), model="m", scorer="vqa-normalized")
     assert scored.columns == [
         *("question_id", "image_id", "question_type", "answer_type", "model", "scorer", "accuracy")
     ]
     assert scored["question_id"].to_list() == ["1", "0"]
-    assert scored.select("model", "scorer").unique().rows() == [("m", "vqa-official")]
+    assert scored.select("model", "scorer").unique().rows() == [("m", "vqa-normalized")]
     assert scored.schema["accuracy"] == pl.Float64
 
 
@@ -234,7 +234,8 @@ def test_null_predictions_repeated_questions_and_missing_columns() -> None:
             questions.select("question_id", pl.col("image_id").cast(pl.Int64)), prediction_table(["a"])
         )
     assert "column image_id: got Int64, expected String" in str(caught.value)
-    assert "column answers: got none, expected List(String)" in str(caught.value)
+    told = "column answers: got none, expected List(String) (the scorer exact compares with `answer` and"
+    assert told in str(caught.value)
 
 
 def test_questions_that_cannot_be_scored_are_named() -> None:
@@ -244,7 +245,12 @@ def test_questions_that_cannot_be_scored_are_named() -> None:
     )
     with pytest.raises(SchemaError) as caught:
         score_questions(questions, prediction_table(["a"] * 5))
-    assert str(caught.value).splitlines()[1:] == [
+    lines = str(caught.value).splitlines()
+    assert lines[0] == (
+        "questions: got the problems below, expected annotators' answers in every row, or the scorer exact. "
+        "Correct them."
+    )
+    assert lines[1:] == [
         "  - 2 x question without annotators' answers: '1', '2'",
         "  - 1 x question with a null among its answers: '3'",
         "  - 1 x question whose answer_record_key has not one number per answer: '4'",
@@ -272,7 +278,7 @@ def test_bad_soft_labels_are_named() -> None:
 
 def test_scorers_that_do_not_exist_or_lack_their_labels() -> None:
     questions, predictions = question_table([(["a"], None, "")]), prediction_table(["a"])
-    with pytest.raises(ConfigError, match="scorer: got 'vqa', expected one of vqa-official, vqa-normalized"):
+    with pytest.raises(ConfigError, match="scorer: got 'vqa', expected one of auto, vqa-official, "):
         score_questions(questions, predictions, scorer="vqa")
     with pytest.raises(ConfigError, match="scorer soft-labels: got no soft labels"):
         score_questions(questions, predictions, scorer="soft-labels")

@@ -31,7 +31,8 @@ from shortcut_miner.cli.options import (
     numbers_list,
 )
 from shortcut_miner.cli.room import run_build, run_score
-from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, SweepScorer, VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
+from shortcut_miner.options import SweepScorer
 
 if TYPE_CHECKING:
     import polars as pl
@@ -174,7 +175,7 @@ def sweep(
     rows: FirstRows = None,
     min_counts: Counts = [8, 16, 32, 64],  # noqa: B006  # cyclopts shows it as the default; never changed
     min_confidences: Confidences = [0.2, 0.3, 0.5, 0.7, 0.9],  # noqa: B006
-    scorer: Scorer = "vqa-official",
+    scorer: Scorer = "auto",
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     threads: Threads = None,

@@ -13,6 +13,7 @@ import polars as pl
 from shortcut_miner.datasets.folders import BuiltFolder, Run
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.errors import ConfigError, examples
+from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.storage import Provenance
 from shortcut_miner.timing import StageCost, cost_text
 
@@ -229,6 +230,8 @@ class ScoreReport:
         What was decided while reading, and what may be wrong.
     dropped : mapping of str to int
         Rows and questions left out on request, by file and reason, as in the manifest.
+    extracted_answers : pl.DataFrame or None
+        With the option extract: model, raw_answer (as given), answer (as scored), and whose answer it is.
     """
 
     command: str
@@ -236,6 +239,7 @@ class ScoreReport:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    extracted_answers: pl.DataFrame | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -252,6 +256,12 @@ class ScoreReport:
         """Return the first group's numbers, overall as a rule: a row a model, a column a metric."""
         overall = self.scores.filter(pl.col("group") == pl.col("group").first())
         return overall.pivot("metric", index="model", values="value", maintain_order=True)
+
+    def paper_columns(self) -> PaperColumns:
+        """Return the columns of scores.tex: heading -> metric, group and subgroup."""
+        first = self.scores.filter(pl.col("group") == pl.col("group").first())
+        cells = first.select("metric", "group", "subgroup").unique(maintain_order=True)
+        return {str(metric): (metric, group, subgroup) for metric, group, subgroup in cells.iter_rows()}
 
     def __repr__(self) -> str:
         """Return the command, warnings and the overall numbers."""

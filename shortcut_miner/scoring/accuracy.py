@@ -12,22 +12,22 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.errors import ConfigError, check_no_problems, examples
+from shortcut_miner.scoring.scorers import AUTO, LEAST_ANSWERS, fitting_scorers, name_of
 from shortcut_miner.text import answer_forms
-
-SCORERS = ("vqa-official", "vqa-normalized", "exact", "soft-labels")
 
 Dtype = pl.DataType | type[pl.DataType]
 Ints = NDArray[np.int64]
 
 _MATCHES_FOR_FULL_SCORE = 3
 _KEYS = 256  # answer_record_key is UInt8
-_ID = {"question_id": pl.String, "image_id": pl.String}
+_ID: dict[str, Dtype] = {"question_id": pl.String, "image_id": pl.String}
+_ANSWERS: dict[str, Dtype] = {"answers": pl.List(pl.String), "answer_record_key": pl.List(pl.UInt8)}
 _COLUMNS: dict[str, dict[str, Dtype]] = {
-    "vqa-official": {**_ID, "answers": pl.List(pl.String), "answer_record_key": pl.List(pl.UInt8)},
-    "vqa-normalized": {**_ID, "answers": pl.List(pl.String), "answer_record_key": pl.List(pl.UInt8)},
+    **dict.fromkeys((AUTO, *LEAST_ANSWERS), _ID | _ANSWERS),
     "exact": {**_ID, "answer": pl.String},
     "soft-labels": {**_ID},
 }
+_HINTS = {"answers": " (the scorer exact compares with `answer` and needs none)"}
 _LABEL_COLUMNS = {"question_id": pl.String, "answer": pl.String, "weight": pl.Float64}
 _GROUP_COLUMNS = ("question_type", "answer_type")
 
@@ -36,7 +36,7 @@ def score_questions(
     questions: pl.DataFrame,
     predictions: pl.DataFrame,
     *,
-    scorer: str = "vqa-official",
+    scorer: str = AUTO,
     model: str = "model",
     soft_labels: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
@@ -48,13 +48,16 @@ def score_questions(
         ``schemas.Questions``; a scorer needs question_id, image_id and the columns it names below.
     predictions : pl.DataFrame
         ``schemas.Predictions``: question_id, answer; exactly one row for each question.
-    scorer : {"vqa-official", "vqa-normalized", "exact", "soft-labels"}
-        ``vqa-official`` (`answers`, `answer_record_key`): the official VQA evaluation program. Annotators'
-        answers that are all identical are compared as they are (stripped), others after normalisation; the
-        mean over the annotators of min(1, matches among the others / 3). ``vqa-normalized``: the same,
-        always normalised. ``exact`` (`answer`): 100 where the prediction equals `answer`, character by
-        character. ``soft-labels``: the predicted answer's weight in `soft_labels`, at most 1, compared
-        character by character; answers that are not listed weigh 0.
+    scorer : {"auto", "vqa-official", "vqa-normalized", "three-agree", "any-answer", "exact", "soft-labels"}
+        ``auto``: by each question's number of `answers`, see
+        :func:`shortcut_miner.scoring.scorers.choose_scorer`. ``vqa-official`` (`answers`,
+        `answer_record_key`): the official VQA evaluation program. Annotators' answers that are all identical
+        are compared as they are (stripped), others after normalisation; the mean over the annotators of
+        min(1, matches among the others / 3). ``vqa-normalized``: the same, always normalised.
+        ``three-agree``: min(1, matches / 3), nobody left out, always normalised. ``any-answer``: 100 where
+        the prediction equals one of `answers`, normalised. ``exact`` (`answer`): 100 where the prediction
+        equals `answer`, character by character. ``soft-labels``: the predicted answer's weight in
+        `soft_labels`, at most 1, compared character by character; answers that are not listed weigh 0.
     model : str
         Goes into the column ``model``.
     soft_labels : pl.DataFrame, optional
@@ -64,8 +67,9 @@ def score_questions(
     Returns
     -------
     pl.DataFrame
-        question_id, image_id, question_type and answer_type where `questions` has them, model, scorer,
-        accuracy Float64 in percent (0 to 100). In the order of `questions`.
+        question_id, image_id, question_type and answer_type where `questions` has them, model, scorer (one
+        name in all rows; of several scorers all names with plus signs between), accuracy Float64 in percent
+        (0 to 100). In the order of `questions`.
 
     Raises
     ------
@@ -77,6 +81,8 @@ def score_questions(
 
     Notes
     -----
+    A scorer that is named is computed as it stands, even where it can give no answer 100;
+    :func:`shortcut_miner.scoring.scorers.choose_scorer` refuses such a one, and commands ask it first.
     Antol et al., "VQA: Visual Question Answering" (ICCV 2015), section 3, as its evaluation program does it.
 
     Examples
@@ -88,21 +94,31 @@ def score_questions(
     >>> predictions = pl.DataFrame({"question_id": ["2", "1"], "answer": ["Yes", "The dogs!"]})
     >>> score_questions(questions, predictions)["accuracy"].to_list()
     [60.0, 0.0]
+    >>> score_questions(questions, predictions, scorer="any-answer")["accuracy"].to_list()
+    [100.0, 100.0]
     """
     _check_options(scorer, soft_labels)
     _check_columns(questions, _COLUMNS[scorer], "questions")
     _check_columns(predictions, {"question_id": pl.String, "answer": pl.String}, f"predictions of {model}")
     _check_ids(questions, predictions, f"predictions of {model}")
     predicted = _aligned(questions, predictions)
+    name = scorer
     if scorer == "exact":
         accuracy = _exact(questions, predicted)
     elif soft_labels is not None:
         accuracy = _soft(questions, predicted, soft_labels)
     else:
-        accuracy = _vqa(questions, predicted, always_normalise=scorer == "vqa-normalized")
+        _check_answer_lists(questions)
+        each = fitting_scorers(questions, scorer)
+        name = name_of(each) or scorer
+        accuracy = _by_annotators(questions, predicted, each)
     kept = [column for column in _GROUP_COLUMNS if column in questions.columns]
     return questions.select(
-        *_ID, *kept, pl.lit(model).alias("model"), pl.lit(scorer).alias("scorer"), accuracy.alias("accuracy")
+        *_ID,
+        *kept,
+        pl.lit(model).alias("model"),
+        pl.lit(name).alias("scorer"),
+        accuracy.alias("accuracy"),
     )
 
 
@@ -149,14 +165,31 @@ def _soft(questions: pl.DataFrame, predicted: pl.Series, labels: pl.DataFrame) -
     return found["weight"].fill_null(0.0).clip(upper_bound=1.0) * 100.0
 
 
-def _vqa(questions: pl.DataFrame, predicted: pl.Series, *, always_normalise: bool) -> pl.Series:
-    """Return the mean over each question's annotators of min(1, matches among the others / 3), in percent."""
-    _check_answer_lists(questions)
+def _by_annotators(questions: pl.DataFrame, predicted: pl.Series, scorers: pl.Series) -> pl.Series:
+    """Return each question's accuracy by its own scorer, in percent."""
     sizes = questions["answers"].list.len().to_numpy().astype(np.int64)
     if not len(sizes):
         return pl.Series([], dtype=pl.Float64)
     starts = np.cumsum(sizes) - sizes
-    answers = questions["answers"].explode()
+    is_match = _matches(
+        questions["answers"], predicted, sizes, starts, (scorers != "vqa-official").to_numpy()
+    )
+    thirds = _leave_one_out_thirds(is_match, sizes, starts, questions["answer_record_key"])
+    matches = np.add.reduceat(is_match.astype(np.int64), starts)
+    agreeing = np.minimum(matches, _MATCHES_FOR_FULL_SCORE)
+    accuracy = np.select(
+        [(scorers == "three-agree").to_numpy(), (scorers == "any-answer").to_numpy()],
+        [100 * agreeing / _MATCHES_FOR_FULL_SCORE, 100.0 * (matches > 0)],
+        100 * thirds / (_MATCHES_FOR_FULL_SCORE * sizes),
+    )
+    return pl.Series(accuracy)
+
+
+def _matches(
+    lists: pl.Series, predicted: pl.Series, sizes: Ints, starts: Ints, always_normalise: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """Return for every annotator's answer, question by question, whether the prediction matches it."""
+    answers = lists.explode()
     forms = answer_forms(pl.concat([answers.rename("answer"), predicted.rename("answer")]))
     # The position of a string in `forms`, then the numbers of its two forms.
     places = pl.Enum(forms["answer"])
@@ -167,9 +200,8 @@ def _vqa(questions: pl.DataFrame, predicted: pl.Series, *, always_normalise: boo
     is_normalised |= always_normalise
     compared = np.where(np.repeat(is_normalised, sizes), normalised[at.to_numpy()], raw)
     wanted = np.where(is_normalised, normalised[predicted_at.to_numpy()], stripped[predicted_at.to_numpy()])
-    is_match = compared == np.repeat(wanted, sizes)
-    thirds = _leave_one_out_thirds(is_match, sizes, starts, questions["answer_record_key"])
-    return pl.Series(100 * thirds / (_MATCHES_FOR_FULL_SCORE * sizes))
+    is_match: NDArray[np.bool_] = compared == np.repeat(wanted, sizes)
+    return is_match
 
 
 def _numbered(strings: pl.Series) -> Ints:
@@ -202,8 +234,8 @@ def _leave_one_out_thirds(is_match: NDArray[np.bool_], sizes: Ints, starts: Ints
 
 
 def _check_options(scorer: str, soft_labels: pl.DataFrame | None) -> None:
-    if scorer not in SCORERS:
-        raise ConfigError(f"scorer: got {scorer!r}, expected one of {', '.join(SCORERS)}. Choose one.")
+    if scorer not in _COLUMNS:
+        raise ConfigError(f"scorer: got {scorer!r}, expected one of {', '.join(_COLUMNS)}. Choose one.")
     if (scorer == "soft-labels") != (soft_labels is not None):
         got = "no soft labels" if soft_labels is None else "soft labels"
         raise ConfigError(
@@ -215,7 +247,7 @@ def _check_options(scorer: str, soft_labels: pl.DataFrame | None) -> None:
 def _check_columns(frame: pl.DataFrame, wanted: Mapping[str, Dtype], what: str) -> None:
     """Raise a SchemaError that lists every column that is missing or of another type."""
     problems = [
-        f"column {name}: got {frame.schema.get(name, 'none')}, expected {dtype}"
+        f"column {name}: got {frame.schema.get(name, 'none')}, expected {dtype}{_HINTS.get(name, '')}"
         for name, dtype in wanted.items()
         if frame.schema.get(name) != dtype
     ]
@@ -263,7 +295,7 @@ def _check_answer_lists(questions: pl.DataFrame) -> None:
         for reason, is_bad in reasons.items()
         for problem in _counted(reason, questions.filter(is_bad)["question_id"])
     ]
-    check_no_problems(problems, "questions", "annotators' answers in every row")
+    check_no_problems(problems, "questions", "annotators' answers in every row, or the scorer exact")
 
 
 def _repeated_ids(frame: pl.DataFrame) -> list[str]:

@@ -13,6 +13,7 @@ from shortcut_miner.storage import write_json
 NOT_KNOWN = "(not known)"
 
 Row = dict[str, Any]
+PaperColumns = Mapping[str, tuple[str, str, str]]  # heading -> metric, group, subgroup
 
 _ROW = ("metric", "group", "subgroup")
 _LATEX = {
@@ -25,8 +26,10 @@ _LATEX = {
 } | {mark: f"\\{mark}" for mark in "&%$#_{}"}
 
 
-def write_scores(folder: Path, summary: pl.DataFrame) -> None:
-    """Write scores.json, scores.md and scores.tex.
+def write_scores(
+    folder: Path, summary: pl.DataFrame, paper: PaperColumns, *, tex_intervals: bool = False
+) -> None:
+    """Write scores.json and scores.md, scores.tex as the paper has it, and scores_long.tex with everything.
 
     Parameters
     ----------
@@ -35,11 +38,15 @@ def write_scores(folder: Path, summary: pl.DataFrame) -> None:
     summary : pl.DataFrame
         As for :func:`as_markdown`; a row may lack its value: null in JSON, an empty cell in the other two
         (no row where all models lack it).
+    paper, tex_intervals
+        As for :func:`as_paper_latex`.
     """
     known = summary.drop_nulls("value")
     write_json(as_dict(summary), folder / "scores.json")
     (folder / "scores.md").write_text(as_markdown(known) + "\n", encoding="utf-8")
-    (folder / "scores.tex").write_text(as_latex(known) + "\n", encoding="utf-8")
+    short = as_paper_latex(known, paper, intervals=tex_intervals)
+    (folder / "scores.tex").write_text(short + "\n", encoding="utf-8")
+    (folder / "scores_long.tex").write_text(as_latex(known) + "\n", encoding="utf-8")
 
 
 def pivoted(
@@ -159,18 +166,73 @@ def as_latex(summary: pl.DataFrame, *, digits: int = 2) -> str:
     \end{tabular}
     """
     models, rows = _by_row(summary, _row_names)
-    header = [*_ROW, "n", *map(_latex_text, models)]
+    body = [
+        [
+            *map(_latex_text, names),
+            _row_counts(cells),
+            *(_latex_numbers(_cell_text(cell, digits)) for cell in cells),
+        ]
+        for names, cells in rows
+    ]
+    return _tabular(len(_ROW), [*_ROW, "n", *map(_latex_text, models)], body)
+
+
+def as_paper_latex(
+    summary: pl.DataFrame, columns: PaperColumns, *, intervals: bool = False, digits: int = 2
+) -> str:
+    r"""Return a paper's table as a LaTeX ``tabular`` in the style of booktabs: a row a model.
+
+    Parameters
+    ----------
+    summary : pl.DataFrame
+        As for :func:`as_markdown`.
+    columns : mapping of str to (str, str, str)
+        Heading -> the metric, group and subgroup that stand below it; two dashes where a model has none.
+    intervals : bool
+        Whether intervals stand beside the values.
+    digits : int
+        Decimals.
+
+    Examples
+    --------
+    >>> summary = pl.DataFrame({
+    ...     "metric": "accuracy", "group": "overall", "subgroup": "all", "scorer": "exact", "model": "a & b",
+    ...     "value": 61.5, "n": 8, "low": 50.25, "high": 70.0})
+    >>> columns = {"Overall": ("accuracy", "overall", "all"), "Easy": ("accuracy", "subset", "easy")}
+    >>> print(as_paper_latex(summary, columns))
+    \begin{tabular}{lrr}
+    \toprule
+    Model & Overall & Easy \\
+    \midrule
+    a \& b & $61.50$ & -- \\
+    \bottomrule
+    \end{tabular}
+    """
+    models, rows = _by_row(summary, lambda row: (row["metric"], row["group"], row["subgroup"]))
+    cells = dict(rows)
+    nothing: list[Row | None] = [None] * len(models)
     body = []
-    for names, cells in rows:
-        numbers = [re.sub(r"-?\d+\.?\d*", r"$\g<0>$", _cell_text(cell, digits)) for cell in cells]
-        body.append([*map(_latex_text, names), _row_counts(cells), *numbers])
+    for at, model in enumerate(models):
+        found = (cells.get(place, nothing)[at] for place in columns.values())
+        shown = (row if row is None or intervals else row | {"low": None} for row in found)
+        numbers = (_latex_numbers(_cell_text(row, digits)) or "--" for row in shown)
+        body.append([_latex_text(model), *numbers])
+    return _tabular(1, ["Model", *map(_latex_text, columns)], body)
+
+
+def _tabular(texts: int, header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    """Return rows as a tabular, so many columns to the left and the others to the right."""
     lines = [
-        rf"\begin{{tabular}}{{{'l' * len(_ROW)}{'r' * (1 + len(models))}}}",
+        rf"\begin{{tabular}}{{{'l' * texts}{'r' * (len(header) - texts)}}}",
         *(r"\toprule", rf"{' & '.join(header)} \\", r"\midrule"),
         *(rf"{' & '.join(line)} \\" for line in body),
         *(r"\bottomrule", r"\end{tabular}"),
     ]
     return "\n".join(lines)
+
+
+def _latex_numbers(text: str) -> str:
+    return re.sub(r"-?\d+\.?\d*", r"$\g<0>$", text)
 
 
 def as_dict(summary: pl.DataFrame) -> dict[str, Any]:

@@ -346,7 +346,7 @@ def test_scores_are_written_as_they_are_reported(
         assert written[name].equals(frame)
         assert getattr(report, name) is frame
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names >= {"scores.json", "scores.md", "scores.tex", "manifest.json"}
+    assert names >= {"scores.json", "scores.md", "scores.tex", "scores_long.tex", "manifest.json"}
     assert "run.json" not in names
     assert manifest_of(tmp_path / "out")["command"] == report.command == f"{room.folder} score"
     assert repr(report).startswith(report.command)
@@ -408,7 +408,7 @@ def test_a_sweep_tells_thresholds_without_meaning() -> None:
         ({"min_counts": 8}, "min_counts: got 8, expected whole numbers of 1 or more"),
         ({"min_counts": [8, 0]}, r"min_counts: got \[8, 0\], expected"),
         ({"min_confidences": ["a"]}, r"min_confidences: got \['a'\], expected numbers from 0 to 1"),
-        ({"scorer": "soft-labels"}, "scorer: got 'soft-labels', expected one of vqa-official, "),
+        ({"scorer": "soft-labels"}, "scorer: got 'soft-labels', expected one of auto, vqa-official, "),
     ):
         with pytest.raises(ConfigError, match=told):
             sm.vqa_ce.sweep(**files, **options)

@@ -106,6 +106,8 @@ def score(
     on_extra: OnExtra = "error",
     on_duplicate: OnDuplicate = "error",
     on_bad_row: OnBadRow = "error",
+    extract: str | None = None,
+    tex_intervals: bool = False,
     normalize: bool = False,
     trust_ids: bool = False,
     resamples: int = 1000,
@@ -128,7 +130,8 @@ def score(
         Folder to write; nothing is written without it.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
-    columns, on_missing, on_extra, on_duplicate, on_bad_row, normalize, trust_ids, resamples, seed
+    columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
+    normalize, trust_ids, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises

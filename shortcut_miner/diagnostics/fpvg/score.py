@@ -35,6 +35,8 @@ from shortcut_miner.diagnostics.fpvg.metric import CODES, category_masks, codes,
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_folder
 from shortcut_miner.diagnostics.fpvg.scored import full_set_scores, scores_of
 from shortcut_miner.errors import ConfigError, SchemaError, examples
+from shortcut_miner.scoring.extraction import extract_all, sentence_warning
+from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import read_id_list
 from shortcut_miner.timing import OnStage
@@ -48,6 +50,17 @@ SHOWN_METRICS = (
     "accuracy_relevant", "accuracy_irrelevant", "correct_to_incorrect_plus", "correct_to_incorrect_minus",
     "sufficiency", "comprehensiveness", "match_relevant", "match_irrelevant",
 )  # fmt: skip
+
+
+# Those of scores.tex, with their headings.
+_PAPER = {
+    "accuracy_all": "Accuracy",
+    "fpvg_plus": "FPVG+",
+    "good_correct": "FPVG+ correct",
+    "good_wrong": "FPVG+ wrong",
+    "bad_correct": "FPVG- correct",
+    "bad_wrong": "FPVG- wrong",
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -85,6 +98,16 @@ class ScoreReport(reports.ScoreReport):
         shown = self.scores.filter(pl.col("subgroup") == "all", pl.col("metric").is_in(SHOWN_METRICS))
         return shown.pivot("model", index=["group", "metric"], values="value", maintain_order=True)
 
+    def paper_columns(self) -> PaperColumns:
+        """Return accuracy, FPVG+ and the four categories; with lists of ids for each list."""
+        is_whole = (pl.col("metric") == "fpvg_plus") & (pl.col("subgroup") == "all")
+        groups = self.scores.filter(is_whole)["group"].unique(maintain_order=True)
+        return {
+            heading if len(groups) == 1 else f"{group}: {heading}": (metric, group, "all")
+            for group in groups
+            for metric, heading in _PAPER.items()
+        }
+
 
 def score(
     path: Path,
@@ -107,8 +130,8 @@ def score(
     config : ScoreConfig
         Options.
     out : Path, optional
-        Folder for scores.parquet and what else :class:`ScoreReport` holds, scores.{json,md,tex} and
-        manifest.json.
+        Folder for scores.parquet and what else :class:`ScoreReport` holds, scores.{json,md,tex},
+        scores_long.tex and manifest.json.
     id_lists : mapping of str to Path, optional
         Name -> list of question ids to evaluate in place of the build's evaluable questions. Questions that
         are not evaluable are left out, unless ``trust_ids``.
@@ -148,7 +171,8 @@ def score(
         for name, ids in lists.items()
     }
     tell("score")
-    work = Work(folder, readings, _answers(folder, readings, fitted.answers, config), config)
+    answers, texts, told = _answers(folder, readings, fitted.answers, config)
+    work = Work(folder, readings, answers, config)
     parts, categories, outcomes, quadrant_parts = [], [], [], []
     for name, ids in lists.items():
         scored = _score_list(work, name if id_lists else None, ids, importances)
@@ -166,8 +190,9 @@ def score(
         seeds=over_seeds(scores, runs),
         drops=drops_between(scores, list(lists)) if len(lists) == 2 else None,
         quadrants=pl.concat(quadrant_parts) if quadrant_parts else None,
-        notes=notes + facts.notes + fitted.notes,
-        warnings=fitted.warnings,
+        notes=notes + facts.notes + fitted.notes + told,
+        warnings=fitted.warnings + _sentence_warnings(answers),
+        extracted_answers=texts,
         dropped={**facts.dropped, **_unfit_probabilities(readings), **fitted.dropped},
     )
     if out is not None:
@@ -256,14 +281,34 @@ def _answers(
     readings: Sequence[RunAnswers],
     answers: Mapping[str, pl.DataFrame],
     config: ScoreConfig,
-) -> dict[str, pl.DataFrame]:
-    """Return per run the joined answers of all questions that have a right one."""
+) -> tuple[dict[str, pl.DataFrame], pl.DataFrame | None, tuple[str, ...]]:
+    """Return per run the answers to all questions that have a right one; both texts, and notes."""
     questions = folder.questions.filter(pl.col("answer").is_not_null())
-    result = {}
-    for answered in readings:
-        table = joined_answers(questions, answered, answers)
-        result[answered.run.name] = normalised(table, ["answer", *CONDITIONS]) if config.normalize else table
-    return result
+    tables = {one.run.name: joined_answers(questions, one, answers) for one in readings}
+    texts, notes = [], []
+    for condition in CONDITIONS if config.extract is not None else ():
+        given = {run: table.select("question_id", answer=condition) for run, table in tables.items()}
+        found, both, told = extract_all(given, config.extract, questions.select("question_id", "answer"))
+        tables = {
+            run: table.with_columns(found[run]["answer"].alias(condition)) for run, table in tables.items()
+        }
+        texts += [] if both is None else [both.with_columns(condition=pl.lit(condition))]
+        notes += [f"{condition} predictions of {note}" for note in told]
+    if config.normalize:
+        tables = {run: normalised(table, ["answer", *CONDITIONS]) for run, table in tables.items()}
+    columns = ["model", "condition", "question_id", "raw_answer", "answer"]
+    both_texts = pl.concat(texts).select(columns).drop_nulls("raw_answer") if texts else None
+    return tables, both_texts, tuple(notes)
+
+
+def _sentence_warnings(answers: Mapping[str, pl.DataFrame]) -> tuple[str, ...]:
+    """Return a warning for each run that seems to answer in sentences, by its answers with all regions."""
+    found = {}
+    for run, table in answers.items():
+        given = table.drop_nulls("all")
+        is_right = given["all"] == given["answer"]
+        found[run] = sentence_warning(given.select("answer"), given.select(answer="all"), is_right)
+    return tuple(f"predictions of {run}: {text}" for run, text in found.items() if text)
 
 
 def _score_list(

@@ -161,8 +161,9 @@ class ScoreConfig(AnswerOptions):
     Attributes
     ----------
     correct : {"equal", "soft"}
-        An answer is right if it equals the question's answer after VQA normalisation, or if its official
-        VQA accuracy reaches the threshold.
+        An answer is right if it equals the question's answer after VQA normalisation, or if its VQA accuracy
+        reaches the threshold: the official one with 10 or more annotators' answers, with fewer as in vqa-ce
+        score's --scorer auto.
     threshold : float
         Least accuracy of a right answer with --correct soft, above 0 and at most 1.
     resamples : int

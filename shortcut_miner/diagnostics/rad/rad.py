@@ -104,6 +104,8 @@ def score(
     on_extra: OnExtra = "error",
     on_duplicate: OnDuplicate = "error",
     on_bad_row: OnBadRow = "error",
+    extract: str | None = None,
+    tex_intervals: bool = False,
     correct: Correct = "equal",
     threshold: float = 0.5,
     resamples: int = 1000,
@@ -123,7 +125,8 @@ def score(
         Folder to write; nothing is written without it.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
-    columns, on_missing, on_extra, on_duplicate, on_bad_row, correct, threshold, resamples, seed
+    columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
+    correct, threshold, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises

@@ -5,7 +5,7 @@ al., ACL 2021, section 2.1).
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -19,7 +19,10 @@ from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned
 from shortcut_miner.errors import ConfigError, SchemaError, examples
 from shortcut_miner.options import PathText, named_path_lists, option_name
 from shortcut_miner.scoring.accuracy import score_questions
+from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
+from shortcut_miner.scoring.scorers import Choice, differing_in_form, fitting_choice
+from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.text import answer_forms
 
@@ -46,6 +49,18 @@ class ScoreReport(reports.ScoreReport):
 
     counts: pl.DataFrame
 
+    def paper_columns(self) -> PaperColumns:
+        """Return accuracies and RAD overall, and RAD per type where there are several."""
+        kinds = self.scores.filter(pl.col("group") == _BY_TYPE)["subgroup"].unique(maintain_order=True)
+        overall = {
+            "Original": "accuracy_original",
+            "Augmented": "accuracy_augmented",
+            "RAD": "rad",
+        }
+        return {heading: (metric, OVERALL, ALL) for heading, metric in overall.items()} | {
+            f"RAD ({kind})": ("rad", _BY_TYPE, kind) for kind in kinds if len(kinds) > 1
+        }
+
 
 def score(
     path: Path | PairFiles,
@@ -66,7 +81,7 @@ def score(
     config : ScoreConfig, optional
         Options.
     out : Path, optional
-        Folder for scores.{parquet,json,md,tex}, counts.parquet and manifest.json.
+        Folder for scores.{parquet,json,md,tex}, scores_long.tex, counts.parquet and manifest.json.
 
     Raises
     ------
@@ -80,7 +95,7 @@ def score(
     _check_models(first, second)
     aligned = aligned_folder(path) if isinstance(path, Path) else aligned_files(path, config.on_bad_row)
     sides = ((first, "original", aligned.originals), (second, "augmented", aligned.augmented))
-    answers, fits, readings = [], [], dict[str, Reading]()
+    answers, fits, readings, texts, told = [], [], dict[str, Reading](), [], list[str]()
     for files, what, questions in sides:
         read = read_models(files, what, config)
         fitted = fit_answers(
@@ -89,15 +104,23 @@ def score(
             needed=aligned.pairs[f"{what}_id"].unique(maintain_order=True),
             options=config,
         )
-        answers.append(dict(zip(files, fitted.answers.values(), strict=True)))
+        given = dict(zip(files, fitted.answers.values(), strict=True))
+        found, both, notes = extract_all(given, config.extract, questions)
+        answers.append(found)
+        texts += [] if both is None else [both.with_columns(side=pl.lit(what))]
+        told += [f"{what} predictions of {note}" for note in notes]
         fits.append(fitted)
         readings |= {role: one for parts in read.values() for role, one in parts.items()}
     facts = InputFacts.of(readings)
     pairs = _answered_pairs(aligned.pairs, *fits)
+    scored = score_aligned(dataclasses.replace(aligned, pairs=pairs), answers[0], answers[1], config)
+    columns = ["model", "side", "question_id", "raw_answer", "answer"]
     report = dataclasses.replace(
-        score_aligned(dataclasses.replace(aligned, pairs=pairs), answers[0], answers[1], config),
-        notes=(*facts.notes, *(note for one in fits for note in one.notes)),
-        warnings=same_answers_warnings({one.role: one.content_sha256 for one in facts.records}),
+        scored,
+        notes=(*facts.notes, *(note for one in fits for note in one.notes), *told, *scored.notes),
+        warnings=same_answers_warnings({one.role: one.content_sha256 for one in facts.records})
+        + scored.warnings,
+        extracted_answers=pl.concat(texts).select(columns) if texts else None,
         dropped={**aligned.facts.dropped, **facts.dropped, **fits[0].dropped, **fits[1].dropped},
     )
     if out is not None:
@@ -161,8 +184,14 @@ def score_aligned(
     config : ScoreConfig
         Options.
     """
+    sides = (
+        _Side("original", aligned.originals, aligned.pairs["original_id"], original),
+        _Side("augmented", aligned.augmented, aligned.pairs["augmented_id"], augmented),
+    )
+    choices = {side: side.choice() for side in sides} if config.correct == "soft" else {}
+    rights = {side.name: {model: side.right(model, config) for model in original} for side in sides}
     judged = pl.concat(
-        _judged(aligned, original[model], augmented[model], config).with_columns(model=pl.lit(model))
+        _judged(aligned, {name: rights[name][model] for name in rights}).with_columns(model=pl.lit(model))
         for model in original
     )
     models, kinds = list(original), aligned.pairs[_BY_TYPE].unique().sort().to_list()
@@ -174,23 +203,69 @@ def score_aligned(
     ]
     return ScoreReport(
         command="rad score",
-        scores=_complete(pl.concat(parts), models, kinds, config),
+        scores=_complete(pl.concat(parts), models, kinds, _scorer(config, choices)),
         counts=_counts(judged, models, kinds),
+        notes=tuple(f"{side.name}: {note}" for side, choice in choices.items() for note in choice.notes),
+        warnings=tuple(text for side in sides for text in side.warnings(rights[side.name]))
+        + tuple(text for side, choice in choices.items() for text in side.form_warnings(choice)),
     )
 
 
-def _judged(
-    aligned: Aligned, original: pl.DataFrame, augmented: pl.DataFrame, config: ScoreConfig
-) -> pl.DataFrame:
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class _Side:
+    """The original or the augmented questions, the ids that pairs name, and each model's answers to them."""
+
+    name: str
+    questions: pl.DataFrame
+    needed: pl.Series
+    answers: Mapping[str, pl.DataFrame]
+
+    def choice(self) -> Choice:
+        """Return the scorer of each question that the pairs name; ConfigError if annotators lack."""
+        asked = self._named(self.questions)
+        without = asked.filter(pl.col("answers").list.len().fill_null(0) == 0)["question_id"]
+        if len(without):
+            raise ConfigError(
+                f"correct soft: got {len(without):,} {self.name} questions without annotators' answers: "
+                f"{examples(without)}, expected some for each. Give --correct equal, which compares with the "
+                "one right answer."
+            )
+        return fitting_choice(asked)
+
+    def right(self, model: str, config: ScoreConfig) -> pl.DataFrame:
+        """Return question_id and whether the model's answer is right, for questions that the pairs name."""
+        return _right(self.questions, self._named(self.answers[model]), config)
+
+    def warnings(self, rights: Mapping[str, pl.DataFrame]) -> Iterator[str]:
+        """Give a warning for each model that seems to answer in sentences."""
+        for model in self.answers:
+            answers = self._named(self.answers[model])
+            judged = rights[model].join(answers, on="question_id", how="left", validate="1:1")
+            asked = judged.select("question_id").join(
+                self.questions, on="question_id", how="left", validate="1:1", maintain_order="left"
+            )
+            text = sentence_warning(asked, judged, judged["right"])
+            if text:
+                yield f"{self.name} predictions of {model}: {text}"
+
+    def form_warnings(self, choice: Choice) -> Iterator[str]:
+        """Give a warning for each model that loses by the form of its answers."""
+        for model, answers in self.answers.items():
+            text = differing_in_form(self._named(self.questions), self._named(answers), choice.each)
+            if text:
+                yield f"{self.name} predictions of {model}: {text}. --correct equal takes them as right"
+
+    def _named(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of questions that the pairs name."""
+        return table.filter(pl.col("question_id").is_in(self.needed.implode()))
+
+
+def _judged(aligned: Aligned, rights: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
     """Return the pairs with image_id (the original's), original_right and augmented_right."""
-    sides = (
-        ("original_id", "original_right", aligned.originals, original),
-        ("augmented_id", "augmented_right", aligned.augmented, augmented),
-    )
     judged = aligned.pairs
-    for key, name, questions, answers in sides:
-        right = _right(questions, answers, config).rename({"question_id": key, "right": name})
-        judged = judged.join(right, on=key, how="left", validate="m:1", maintain_order="left")
+    for side, table in rights.items():
+        right = table.rename({"question_id": f"{side}_id", "right": f"{side}_right"})
+        judged = judged.join(right, on=f"{side}_id", how="left", validate="m:1", maintain_order="left")
     images = aligned.originals.select("image_id", original_id="question_id")
     return judged.join(images, on="original_id", how="left", validate="m:1", maintain_order="left")
 
@@ -241,7 +316,16 @@ def _accuracy(judged: pl.DataFrame, right: str, key: str, name: str, config: Sco
     return pl.concat([overall, by_type.filter(pl.col("group") == _BY_TYPE)])
 
 
-def _complete(scores: pl.DataFrame, models: list[str], kinds: list[str], config: ScoreConfig) -> pl.DataFrame:
+def _scorer(config: ScoreConfig, choices: Mapping[_Side, Choice]) -> str:
+    """Return what made an answer right; the official accuracy goes without saying."""
+    if config.correct == "equal":
+        return config.correct
+    names = [*dict.fromkeys(choice.name for choice in choices.values())]
+    told = "" if names == ["vqa-official"] else f" ({', '.join(names)})"
+    return f"soft >= {config.threshold:g}{told}"
+
+
+def _complete(scores: pl.DataFrame, models: list[str], kinds: list[str], scorer: str) -> pl.DataFrame:
     """Return a row for every metric, group and model in their order; a share of nothing is null."""
     cells = [(metric, group, subgroup, model)
              for metric in METRICS
@@ -249,7 +333,6 @@ def _complete(scores: pl.DataFrame, models: list[str], kinds: list[str], config:
              for model in models]  # fmt: skip
     keys = ["metric", "group", "subgroup", "model"]
     grid = pl.DataFrame(cells, schema=dict.fromkeys(keys, pl.String), orient="row")
-    scorer = config.correct if config.correct == "equal" else f"soft >= {config.threshold:g}"
     full = grid.join(scores, on=keys, how="left", validate="1:1", maintain_order="left")
     return full.select(
         *keys[:3], pl.lit(scorer).alias("scorer"), "model", "value", pl.col("n").fill_null(0), "low", "high"

@@ -13,6 +13,7 @@ from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
 from shortcut_miner.diagnostics.swapmix.metrics import NO_SWAP, PlanShape
 from shortcut_miner.errors import SchemaError, examples, problem_list
 from shortcut_miner.options import OnDuplicate, named_columns
+from shortcut_miner.scoring.extraction import Extraction, extract, extraction_for, extraction_note
 from shortcut_miner.sources.answers.answer_column import check_columns, needs_of
 from shortcut_miner.sources.answers.predictions import REPEATED
 from shortcut_miner.sources.opening.columns import Column
@@ -44,6 +45,10 @@ class PlanAnswers:
         What was decided, in words.
     dropped : mapping of str to int
         What was left out on request, by reason.
+    names : pl.Series
+        The answer of each number, as compared.
+    texts : pl.DataFrame or None
+        With an extraction: raw_answer, answer, and count, how often it was given; sorted by raw_answer.
     """
 
     answers: NDArray[np.int32]
@@ -51,6 +56,32 @@ class PlanAnswers:
     file: FileFacts
     notes: tuple[str, ...]
     dropped: Mapping[str, int]
+    names: pl.Series
+    texts: pl.DataFrame | None = None
+
+
+@dataclasses.dataclass(slots=True)
+class _Texts:
+    """The answers taken out of texts, and how often each was given, block by block."""
+
+    extraction: Extraction
+    counts: list[pl.DataFrame] = dataclasses.field(default_factory=list)
+
+    def of(self, block: pl.DataFrame) -> pl.Series:
+        """Return the answer in each row's text."""
+        given = block.select("question_id", raw_answer="answer")
+        found = extract(block.select("question_id", "answer").unique(), self.extraction)
+        both = given.join(
+            found, on=["question_id", "raw_answer"], how="left", validate="m:1", maintain_order="left"
+        )
+        self.counts.append(both.group_by("raw_answer", "answer").agg(count=pl.len()))
+        return both["answer"]
+
+    def table(self) -> pl.DataFrame:
+        """Return raw_answer, answer and count."""
+        keys = ["raw_answer", "answer"]
+        none = pl.DataFrame(schema={**dict.fromkeys(keys, pl.String), "count": pl.UInt32})
+        return pl.concat([none, *self.counts]).group_by(keys).agg(pl.col("count").sum()).sort(keys)
 
 
 @dataclasses.dataclass(slots=True)
@@ -91,7 +122,8 @@ def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: 
     excluded : set of str
         Questions of the build that are not in the plan: answers to them are left out.
     config : ScoreConfig
-        How answers are read, and whether they are compared after VQA normalisation.
+        How answers are read and taken out of sentences, and whether they are compared after VQA
+        normalisation.
 
     Raises
     ------
@@ -102,6 +134,7 @@ def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: 
     """
     source = open_source(path, keep_workbooks=True)
     numbers = _Numbers(config.normalize)
+    texts = None if config.extract is None else _Texts(extraction_for(config.extract, shape.questions))
     right = numbers.of(shape.questions["answer"])
     answers = np.full(len(shape.kind), NO_SWAP, np.int32)
     places = shape.questions.select("question_id").with_row_index("place")
@@ -125,7 +158,8 @@ def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: 
         taken = is_there.nonzero()[0]
         rows += len(taken)
         row = shape.first[place[taken]] + perturbation[taken]
-        _put(answers, row, numbers.of(joined["answer"])[taken], config.on_duplicate)
+        given = joined["answer"][taken] if texts is None else texts.of(joined[taken])
+        _put(answers, row, numbers.of(given), config.on_duplicate)
     is_missing = answers == NO_SWAP
     repeated = rows - int((~is_missing).sum())
     _check_whole(path, shape, is_missing, repeated, unknown, config)
@@ -135,9 +169,18 @@ def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: 
         f"{REPEATED}, the {config.on_duplicate} one kept": repeated,
     }
     dropped.update({reason: count for reason, count in counts.items() if count})
-    notes = (f"answers to questions that the plan leaves out: {left_out:,}",) if left_out else ()
+    notes = [f"answers to questions that the plan leaves out: {left_out:,}"] if left_out else []
+    table = None if texts is None else texts.table()
+    if table is not None and config.extract is not None:
+        notes.append(extraction_note(table, config.extract))
     return PlanAnswers(
-        answers=answers, right=right, file=source.facts(), notes=flat.notes + notes, dropped=dict(dropped)
+        answers=answers,
+        right=right,
+        file=source.facts(),
+        notes=(*flat.notes, *notes),
+        dropped=dict(dropped),
+        names=pl.Series([*numbers.given], dtype=pl.String),
+        texts=table,
     )
 
 

@@ -20,6 +20,8 @@ from shortcut_miner.diagnostics.swapmix.results import read_results
 from shortcut_miner.diagnostics.swapmix.shape import read_shape
 from shortcut_miner.errors import ConfigError, SchemaError
 from shortcut_miner.options import reject
+from shortcut_miner.scoring.extraction import sentence_warning
+from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.files import FileFacts
 from shortcut_miner.storage import InputRecord
 
@@ -55,6 +57,14 @@ class ScoreReport(reports.ScoreReport):
         """Return a row a model, a column a metric."""
         wide = self.scores.pivot("metric", index="model", values="value")
         return wide.select("model", *(name for name in METRICS if name in wide.columns))
+
+    def paper_columns(self) -> PaperColumns:
+        """Return accuracy, the reliances and effective accuracy."""
+        return {
+            metric.replace("_", " ").capitalize(): (metric, "overall", "all")
+            for metric in METRICS
+            if metric != "effective_accuracy_perturbations_only"
+        }
 
 
 def score_any(
@@ -108,7 +118,8 @@ def score(
     config : ScoreConfig
         Options.
     out : Path, optional
-        Folder for scores.parquet, class_flips.parquet, scores.{json,md,tex} and manifest.json.
+        Folder for scores.parquet, class_flips.parquet, scores.{json,md,tex}, scores_long.tex and
+        manifest.json.
 
     Raises
     ------
@@ -124,7 +135,7 @@ def score(
     shape, excluded = read_shape(folder), folder.excluded()
     given = {model: read_plan_answers(file, shape, excluded, config) for model, file in predictions.items()}
     notes = [f"predictions of {model}: {note}" for model, one in given.items() for note in one.notes]
-    numbers = {model: (one.answers, one.right) for model, one in given.items()}
+    kept, numbers = shape, {model: (one.answers, one.right) for model, one in given.items()}
     is_whole = _answered(shape, given, config)
     if not is_whole.all():
         notes.append(
@@ -133,13 +144,21 @@ def score(
         )
         rows = np.repeat(is_whole, shape.lengths())
         numbers = {model: (answers[rows], right[is_whole]) for model, (answers, right) in numbers.items()}
-        shape = shape.where(is_whole)
-    judged = _judged(shape, numbers, config)
+        kept = shape.where(is_whole)
+    judged = _judged(kept, numbers, config)
+    texts = [
+        one.texts.select(pl.lit(model).alias("model"), pl.all())
+        for model, one in given.items()
+        if one.texts is not None
+    ]
     files = {f"predictions of {model}": one.file for model, one in given.items()}
     report = dataclasses.replace(
         judged,
         notes=tuple(notes),
-        warnings=same_answers_warnings({role: one.sha256 for role, one in files.items()}) + judged.warnings,
+        warnings=same_answers_warnings({role: one.sha256 for role, one in files.items()})
+        + judged.warnings
+        + _sentence_warnings(given, shape, is_whole),
+        extracted_answers=pl.concat(texts) if texts else None,
         dropped={
             f"predictions of {model}: {reason}": count
             for model, one in given.items()
@@ -148,7 +167,7 @@ def score(
     )
     if out is not None:
         built = {"build": folder.manifest["config"]}
-        _write(out, report, files, shape, dataclasses.asdict(config) | built)
+        _write(out, report, files, kept, dataclasses.asdict(config) | built)
     return report
 
 
@@ -170,6 +189,18 @@ def _answered(shape: PlanShape, given: Mapping[str, PlanAnswers], config: ScoreC
             "Check that the files belong to this plan."
         )
     return is_whole
+
+
+def _sentence_warnings(
+    given: Mapping[str, PlanAnswers], shape: PlanShape, is_whole: Flags
+) -> tuple[str, ...]:
+    """Return a warning for each model that seems to answer in sentences, by its answers without a swap."""
+    found = {}
+    for model, one in given.items():
+        original, wanted = (numbers[is_whole] for numbers in (one.answers[shape.first], one.right))
+        said, right = (pl.DataFrame({"answer": one.names.gather(numbers)}) for numbers in (original, wanted))
+        found[model] = sentence_warning(right, said, pl.Series(original == wanted))
+    return tuple(f"predictions of {model}: {text}" for model, text in found.items() if text)
 
 
 def _judged(
@@ -231,6 +262,8 @@ def score_results(
     """
     if config.columns is not None:
         reject("columns", config.columns, "none with result files, which have no columns")
+    if config.extract is not None:
+        reject("extract", config.extract, "none with result files, whose answers are numbers")
     found = read_results(class_results, attribute_results, config.on_missing)
     if config.exclude_padding or (config.k is not None and not found.shape.classes):
         option = "exclude_padding" if config.exclude_padding else "k"

@@ -118,6 +118,8 @@ def score(
     on_extra: OnExtra = "error",
     on_duplicate: OnDuplicate = "error",
     on_bad_row: OnBadRow = "error",
+    extract: str | None = None,
+    tex_intervals: bool = False,
     k: int | None = None,
     exclude_padding: bool = False,
     normalize: bool = False,
@@ -138,7 +140,8 @@ def score(
         Folder to write; nothing is written without it.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
-    columns, on_missing, on_extra, on_duplicate, on_bad_row, k, exclude_padding, normalize, resamples, seed
+    columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
+    k, exclude_padding, normalize, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises

@@ -25,7 +25,6 @@ from shortcut_miner.options import (
 
 Preset = Literal["code", "paper"]
 Vote = Literal["best", "weighted"]
-SweepScorer = Literal["vqa-official", "vqa-normalized", "exact"]
 SupportRounding = Literal["floor-float32", "ceil"]
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -183,8 +182,10 @@ class ScoreConfig(AnswerOptions):
 
     Attributes
     ----------
-    scorer : {"vqa-official", "vqa-normalized", "exact", "soft-labels"}, optional
-        How answers are scored; default vqa-official, or soft-labels with --soft-labels.
+    scorer : {"auto", "vqa-official", "vqa-normalized", "three-agree", "any-answer", "exact", "soft-labels"}
+        How answers are scored. auto: by the annotators' answers of each question, vqa-official for 10 or
+        more, three-agree (three matches are full score) for 3 to 9, any-answer for 1 or 2; soft-labels with
+        --soft-labels.
     baseline : str, optional
         Model that all others are compared with, question by question.
     min_count : int
@@ -195,7 +196,7 @@ class ScoreConfig(AnswerOptions):
         Of the bootstrap.
     """
 
-    scorer: Scorer | None = None
+    scorer: Scorer = "auto"
     baseline: str | None = None
     min_count: int = 5
     resamples: int = 1000

@@ -7,7 +7,7 @@ images; and per rule how often a model gives the rule's answer where the rule fi
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,10 @@ from shortcut_miner.mining.evidence.measures import binomial_excess_p, false_dis
 from shortcut_miner.mining.matcher import Accepted, RuleIndex, index_for, match_totals
 from shortcut_miner.options import Scorer
 from shortcut_miner.scoring.accuracy import score_questions
+from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import compare, summarise
+from shortcut_miner.scoring.scorers import Choice, choose_scorer, differing_in_form
+from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.answers.predictions import read_answers
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
 
@@ -67,6 +70,14 @@ class ScoreReport(reports.ScoreReport):
         order = [name for name in ("all", "counterexamples", "easy", "hard") if name in wide.columns]
         return wide.select("model", *order).rename({"all": "overall"})
 
+    def paper_columns(self) -> PaperColumns:
+        """Return the article's columns (Table 3): Overall, Counterexamples and Easy."""
+        return {
+            "Overall": ("accuracy", "overall", "all"),
+            "Counterexamples": ("accuracy", "subset", "counterexamples"),
+            "Easy": ("accuracy", "subset", "easy"),
+        }
+
 
 def score(
     path: Path,
@@ -88,7 +99,8 @@ def score(
     config : ScoreConfig
         Options.
     out : Path, optional
-        Folder for scores.parquet, exploited_shortcuts.parquet, scores.{json,md,tex} and manifest.json.
+        Folder for scores.parquet, exploited_shortcuts.parquet, scores.{json,md,tex}, scores_long.tex
+        and manifest.json.
     soft_labels : Path, optional
         Weights of each question's answers, for the scorer "soft-labels" (see
         :func:`shortcut_miner.sources.answers.soft_labels.read_soft_labels`).
@@ -102,7 +114,6 @@ def score(
     """
     _check_names(predictions, config)
     scorer = _scorer(config, soft_labels)
-    config = dataclasses.replace(config, scorer=scorer)
     folder = read_folder(path)
     given = {f"predictions of {name}": read_answers(file, config) for name, file in predictions.items()}
     labels = {}
@@ -121,6 +132,9 @@ def score(
         for name, table in zip(predictions, fitted.answers.values(), strict=True)
     }
     weights = next((reading.table for reading in labels.values()), None)
+    chosen = choose_scorer(folder.questions, scorer)
+    config = dataclasses.replace(config, scorer=cast(Scorer, chosen.as_option))
+    answers, texts, told = extract_all(answers, config.extract, folder.questions)
     encoded = encode_folder(folder)
     everyone = answers | _classifier_answers(folder, encoded)
     questions = folder.questions.join(
@@ -140,8 +154,12 @@ def score(
         scores=_in_order(summarise(scored, **options), list(everyone)),
         differences=compare(scored, baseline=config.baseline, **options) if config.baseline else None,
         exploited_shortcuts=exploited_shortcuts(folder, answers, config),
-        notes=facts.notes + fitted.notes,
-        warnings=fitted.warnings,
+        notes=facts.notes + fitted.notes + told + chosen.notes,
+        warnings=fitted.warnings
+        + chosen.warnings
+        + _form_warnings(folder.questions, answers, chosen)
+        + _sentence_warnings(folder.questions, answers, scored),
+        extracted_answers=texts,
         dropped={**facts.dropped, **fitted.dropped},
     )
     if out is not None:
@@ -150,7 +168,8 @@ def score(
             report,
             config=dataclasses.asdict(config) | {"build": folder.manifest["config"]},
             inputs=facts.records,
-            counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(given)},
+            counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(given)}
+            | chosen.counts,
         )
     return report
 
@@ -278,16 +297,44 @@ def _in_order(scores: pl.DataFrame, models: list[str]) -> pl.DataFrame:
 
 
 def _scorer(config: ScoreConfig, soft_labels: Path | None) -> Scorer:
-    """Return the scorer that was named, or else the one that fits the files."""
-    fitting: Scorer = "vqa-official" if soft_labels is None else "soft-labels"
-    scorer = config.scorer or fitting
-    if (scorer == "soft-labels") != (fitting == "soft-labels"):
+    """Return the scorer that was asked for; with "auto" that of soft labels if there are any."""
+    scorer: Scorer = "soft-labels" if config.scorer == "auto" and soft_labels is not None else config.scorer
+    if (scorer == "soft-labels") != (soft_labels is not None):
         got = "no soft labels" if soft_labels is None else "soft labels"
         raise ConfigError(
             f"scorer {scorer}: got {got}, expected soft labels for the scorer soft-labels and for no other. "
             "Give --soft-labels FILE with --scorer soft-labels, or leave both out."
         )
     return scorer
+
+
+def _sentence_warnings(
+    questions: pl.DataFrame, answers: Mapping[str, pl.DataFrame], scored: pl.DataFrame
+) -> tuple[str, ...]:
+    """Return a warning for each model that seems to answer in sentences."""
+    found = {}
+    for model, table in answers.items():
+        judged = scored.filter(pl.col("model") == model).select(
+            "question_id", is_right=pl.col("accuracy") > 0
+        )
+        given = judged.join(table, on="question_id", how="left", validate="1:1", maintain_order="left")
+        asked = given.select("question_id").join(
+            questions, on="question_id", how="left", validate="1:1", maintain_order="left"
+        )
+        found[model] = sentence_warning(asked, given, given["is_right"])
+    return tuple(f"predictions of {model}: {text}" for model, text in found.items() if text)
+
+
+def _form_warnings(
+    questions: pl.DataFrame, answers: Mapping[str, pl.DataFrame], chosen: Choice
+) -> tuple[str, ...]:
+    """Return a warning for each model that loses by the form of its answers."""
+    found = {model: differing_in_form(questions, table, chosen.each) for model, table in answers.items()}
+    return tuple(
+        f"predictions of {model}: {text}. --scorer vqa-normalized takes them as right"
+        for model, text in found.items()
+        if text
+    )
 
 
 def _check_names(predictions: Mapping[str, Path], config: ScoreConfig) -> None:

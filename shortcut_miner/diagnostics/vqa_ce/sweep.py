@@ -18,7 +18,7 @@ import polars as pl
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.folders import Run, publish, write_manifest, write_tables
 from shortcut_miner.diagnostics.vqa_ce import classifier
-from shortcut_miner.diagnostics.vqa_ce.config import SweepScorer, VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts, find_shortcuts, subsets
 from shortcut_miner.encoding import accepted_classes
@@ -27,8 +27,9 @@ from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.filters import is_confident
 from shortcut_miner.mining.matcher import Accepted, index_for, match_totals
 from shortcut_miner.mining.threads import thread_count
-from shortcut_miner.options import option_name, reject
+from shortcut_miner.options import SweepScorer, option_name, reject
 from shortcut_miner.scoring.accuracy import score_questions
+from shortcut_miner.scoring.scorers import choose_scorer
 from shortcut_miner.storage import Provenance
 from shortcut_miner.timing import OnStage, timed
 
@@ -67,7 +68,7 @@ def sweep(
     *,
     min_counts: Sequence[int] = (8, 16, 32, 64),
     min_confidences: Sequence[float] = (0.2, 0.3, 0.5, 0.7, 0.9),
-    scorer: SweepScorer = "vqa-official",
+    scorer: SweepScorer = "auto",
     limit: int | None = None,
     threads: int | None = None,
     backend: str | Backend = "auto",
@@ -98,6 +99,7 @@ def sweep(
     run = Run(files=files, backend=chosen.name, threads=threads or thread_count(), on_stage=on_stage)
     with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, lowest, limit)
+    judged = choose_scorer(inputs.val, scorer)
     found = find_shortcuts(
         inputs.train, inputs.val, inputs.labels, lowest,
         measure=False, threads=run.threads, backend=chosen, costs=run.costs, on_stage=on_stage,
@@ -116,21 +118,25 @@ def sweep(
         ]
     table = pl.DataFrame(rows)
     options = {name: value for name, value in dataclasses.asdict(config).items() if name not in _REPLACED}
-    compared = {"min_counts": [*min_counts], "min_confidences": [*min_confidences], "scorer": scorer}
+    compared = {"min_counts": [*min_counts], "min_confidences": [*min_confidences]}
     provenance = Provenance(
         command=COMMAND,
-        config=options | compared | {"limit": limit},
+        config=options | compared | {"scorer": judged.as_option, "limit": limit},
         inputs=inputs.facts.records,
         counts={"thresholds": len(table)},
         dropped=inputs.facts.dropped,
     )
+    facts = dataclasses.replace(
+        inputs.facts,
+        notes=inputs.facts.notes + judged.notes,
+        warnings=inputs.facts.warnings + judged.warnings,
+    )
     if out is not None:
-        facts = inputs.facts
         write = partial(_write, table=table, provenance=provenance)
         publish(out, run, write, notes=facts.notes, warnings=facts.warnings)
     return SweepReport.of(
         run,
-        inputs.facts,
+        facts,
         provenance,
         out=out,
         figures={},

@@ -12,7 +12,6 @@ from shortcut_miner.diagnostics.vqa_ce.config import (
     Preset,
     ScoreConfig,
     SupportRounding,
-    SweepScorer,
     Vote,
     VqaCeConfig,
     VqaCeFiles,
@@ -27,6 +26,7 @@ from shortcut_miner.options import (
     PathText,
     Scorer,
     SupersetFilter,
+    SweepScorer,
     Tokenizer,
     as_path,
     as_path_if_given,
@@ -127,7 +127,9 @@ def score(
     on_extra: OnExtra = "error",
     on_duplicate: OnDuplicate = "error",
     on_bad_row: OnBadRow = "error",
-    scorer: Scorer | None = None,
+    extract: str | None = None,
+    tex_intervals: bool = False,
+    scorer: Scorer = "auto",
     baseline: str | None = None,
     min_count: int = 5,
     resamples: int = 1000,
@@ -147,7 +149,8 @@ def score(
         Folder to write; nothing is written without it.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
-    columns, on_missing, on_extra, on_duplicate, on_bad_row, scorer, baseline, min_count, resamples, seed
+    columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
+    scorer, baseline, min_count, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises
@@ -191,7 +194,7 @@ def sweep(
     detections: PathText | None = None,
     min_counts: Sequence[int] = (8, 16, 32, 64),
     min_confidences: Sequence[float] = (0.2, 0.3, 0.5, 0.7, 0.9),
-    scorer: SweepScorer = "vqa-official",
+    scorer: SweepScorer = "auto",
     out: PathText | None = None,
     limit: int | None = None,
     threads: int | None = None,

@@ -270,6 +270,7 @@ def test_scores_are_written(folder: Path, tmp_path: Path) -> None:
         "scores.json",
         "scores.md",
         "scores.tex",
+        "scores_long.tex",
         "manifest.json",
     }
     assert {path.name for path in out.iterdir()} == names
