@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shortcut_miner.errors import ConfigError, SchemaError
 from shortcut_miner.scoring.accuracy import score_questions
-from shortcut_miner.scoring.scorers import choose_scorer
+from shortcut_miner.scoring.scorers import choose_scorer, differing_in_form
 from shortcut_miner.sources.questions.vqa import read_vqa
 from shortcut_miner.text import normalise_answer, strip_answer
 
@@ -179,6 +179,23 @@ def test_without_answers_the_message_names_the_scorer_that_needs_none(scorer: st
 def test_an_unknown_scorer_is_told() -> None:
     with pytest.raises(ConfigError, match="scorer: got 'vqa', expected one of auto, vqa-official, vqa-norma"):
         choose_scorer(questions(["a"]), "vqa")
+
+
+@pytest.mark.parametrize(("many", "is_told"), [(2, False), (3, True)])
+def test_answers_wrong_for_their_form_alone_are_told_when_they_are_many(many: int, is_told: bool) -> None:
+    table = questions(*[["yes"] * 10] * 250, *[["yes"] * 9 + ["no"]] * 40, *[["yes"]] * 10)
+    said = ["Yes."] * many + ["no"] * (250 - many) + ["Yes"] * 50
+    answers = table.select("question_id", answer=pl.Series(said))
+    text = differing_in_form(table, answers, choose_scorer(table).each)
+    told = (
+        "3 of 300 answers differ from what all annotators gave in their form alone ('Yes.', 'yes'), which "
+        "the official accuracy takes as wrong"
+    )
+    assert text == (told if is_told else None)
+    wrong = [one == 0 for one in accuracies(table, said, "vqa-official")][:250]
+    assert sum(wrong) == 250
+    assert sum(accuracies(table, said, "vqa-normalized")[:250]) == 100.0 * many
+    assert differing_in_form(table, answers, choose_scorer(table, "any-answer").each) is None
 
 
 @pytest.mark.real

@@ -114,8 +114,8 @@ def score(
     folder : Path
         What vqa-ce build wrote.
     predictions : list of str
-        NAME=FILE for each model: VQA results JSON, JSONL, CSV or Parquet with question_id and answer,
-        lmms-eval samples or VLMEvalKit results.
+        NAME=FILE for each model: VQA results JSON, JSONL, CSV or Parquet with question_id and answer (or
+        --columns), lmms-eval samples or VLMEvalKit results.
     soft_labels : Path, optional
         {answer: weight} of each question (LXMERT, OK-VQA), to score by weight instead of annotators' answers.
     out : Path, optional

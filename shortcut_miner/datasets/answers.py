@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
+from shortcut_miner.datasets.inputs import same_answers_warnings
 from shortcut_miner.errors import SchemaError, examples, problem_list
 from shortcut_miner.options import AnswerOptions
 from shortcut_miner.sources.answers.predictions import one_a_question
 from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.storage import table_sha256
 
 _ID = "question_id"
 MISSING, EXTRA = "question without an answer", "answer to a question that nobody asked"
@@ -26,14 +28,15 @@ class FittedAnswers:
         Needed questions without an answer in some role: left out in all of them, so that numbers compare.
     dropped : mapping of str to int
         What was left out, by role and reason.
-    notes : tuple of str
-        What was decided.
+    notes, warnings : tuple of str
+        What was decided, and which roles have the same answers to all needed questions.
     """
 
     answers: Mapping[str, pl.DataFrame]
     left_out: pl.Series
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def fit_answers(
@@ -92,8 +95,13 @@ def fit_answers(
             "Check that the files belong to these questions."
         )
     note = f"questions left out for all models, as some give no answer: {len(left_out):,} of {len(needed):,}"
+    asked = {role: table.filter(pl.col(_ID).is_in(needed.implode())) for role, table in answers.items()}
     return FittedAnswers(
-        answers=answers, left_out=left_out, dropped=dropped, notes=(note,) if len(left_out) else ()
+        answers=answers,
+        left_out=left_out,
+        dropped=dropped,
+        notes=(note,) if len(left_out) else (),
+        warnings=same_answers_warnings({role: table_sha256(table, _ID) for role, table in asked.items()}),
     )
 
 

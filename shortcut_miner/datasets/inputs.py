@@ -59,11 +59,11 @@ class InputFacts:
         )
 
 
-def same_answers_warnings(records: Sequence[InputRecord]) -> tuple[str, ...]:
-    """Return a warning for each group of files with the same answers, in whatever order and format."""
+def same_answers_warnings(digests: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a warning for each group of roles whose answers have the same digest."""
     roles: dict[str, list[str]] = {}
-    for one in records:
-        roles.setdefault(one.content_sha256, []).append(one.role)
+    for role, digest in digests.items():
+        roles.setdefault(digest, []).append(role)
     return tuple(
         f"{', '.join(same[:-1])} and {same[-1]}: got the same answers, expected different ones. "
         "Check that each file is the right one."

@@ -269,10 +269,12 @@ class ScoreReport:
         return {str(metric): (metric, group, subgroup) for metric, group, subgroup in cells.iter_rows()}
 
     def __repr__(self) -> str:
-        """Return the command and the overall numbers."""
+        """Return the command, warnings and the overall numbers."""
         with shown_whole():
-            return f"{self.command}\n{self.paper_table()}"
+            told = "".join(f"warning: {text}\n" for text in self.warnings)
+            return f"{self.command}\n{told}{self.paper_table()}"
 
     def _repr_html_(self) -> str:
         with shown_whole():
-            return f"<p>{html.escape(self.command)}</p>{self.paper_table()._repr_html_()}"
+            told = "".join(f"<p>warning: {html.escape(text)}</p>" for text in self.warnings)
+            return f"<p>{html.escape(self.command)}</p>{told}{self.paper_table()._repr_html_()}"

@@ -9,8 +9,11 @@ import dataclasses
 import polars as pl
 
 from shortcut_miner.errors import ConfigError, SchemaError, examples
+from shortcut_miner.text import answer_forms
 
 AUTO = "auto"
+# Answers that the official accuracy takes as wrong for their form alone are told from this share on.
+MANY_DIFFER_IN_FORM = 0.01
 # Scorer by annotators' answers -> the fewest with which an answer can score 100.
 LEAST_ANSWERS = {"vqa-official": 4, "vqa-normalized": 4, "three-agree": 3, "any-answer": 1}
 SCORERS = (AUTO, *LEAST_ANSWERS, "exact", "soft-labels")
@@ -88,12 +91,18 @@ def choose_scorer(questions: pl.DataFrame, scorer: str = AUTO) -> Choice:
         raise ConfigError(f"scorer: got {scorer!r}, expected one of {', '.join(SCORERS)}. Choose one.")
     if scorer in (AUTO, *LEAST_ANSWERS):
         _check_answers(questions)
-    each = fitting_scorers(questions, scorer)
     if scorer == AUTO:
-        return Choice(each, name_of(each), _reasons(questions, each))
+        return fitting_choice(questions)
     if scorer in LEAST_ANSWERS:
         _check_counts(questions, scorer)
+    each = fitting_scorers(questions, scorer)
     return Choice(each, scorer, warnings=_told_apart_warning(questions, scorer))
+
+
+def fitting_choice(questions: pl.DataFrame) -> Choice:
+    """Return what "auto" chooses for questions that annotators answered; see :func:`choose_scorer`."""
+    each = fitting_scorers(questions)
+    return Choice(each, name_of(each), _reasons(questions, each))
 
 
 def fitting_scorers(questions: pl.DataFrame, scorer: str = AUTO) -> pl.Series:
@@ -140,6 +149,51 @@ def _reasons(questions: pl.DataFrame, each: pl.Series) -> tuple[str, ...]:
             "scored by three-agree, as the official program would leave all equal ones out at once"
         )
     return tuple(notes)
+
+
+def differing_in_form(questions: pl.DataFrame, answers: pl.DataFrame, each: pl.Series) -> str | None:
+    """Return in words how many answers "vqa-official" takes as wrong for their form, if they are many.
+
+    Annotators' answers that are all the same are compared as they are: "Yes" is wrong then where all said
+    "yes", and right where one said something else.
+
+    Parameters
+    ----------
+    questions : pl.DataFrame
+        question_id, answers.
+    answers : pl.DataFrame
+        question_id, answer, of a model.
+    each : pl.Series
+        The scorer of each question.
+    """
+    same = (pl.col("answers").list.n_unique() == 1) & (pl.col("scorer") == "vqa-official")
+    missed = (
+        questions.with_columns(each.alias("scorer"))
+        .filter(same)
+        .select("question_id", right=pl.col("answers").list.first())
+        .join(
+            answers.select("question_id", said="answer"),
+            on="question_id",
+            how="inner",
+            validate="1:1",
+            maintain_order="left",
+        )
+        .filter(pl.col("said") != pl.col("right"))
+    )
+    forms = answer_forms(pl.concat([missed["said"].rename("answer"), missed["right"].rename("answer")]))
+    for name in ("said", "right"):
+        named = forms.rename({"answer": name, "stripped": f"{name}_stripped", "normalised": f"{name}_form"})
+        missed = missed.join(named, on=name, how="left", validate="m:1", maintain_order="left")
+    missed = missed.filter(
+        pl.col("said_form") == pl.col("right_form"), pl.col("said_stripped") != pl.col("right_stripped")
+    )
+    if len(missed) < max(1, MANY_DIFFER_IN_FORM * len(answers)):
+        return None
+    said, right = missed.select("said", "right").row(0)
+    return (
+        f"{len(missed):,} of {len(answers):,} answers differ from what all annotators gave in their form "
+        f"alone ({said!r}, {right!r}), which the official accuracy takes as wrong"
+    )
 
 
 def _check_answers(questions: pl.DataFrame) -> None:

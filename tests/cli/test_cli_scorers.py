@@ -136,6 +136,22 @@ def test_sentences_are_a_warning_and_can_be_extracted(build: Build, run_cli: Run
         assert f"note: m: extract {how}: 6 of 6 answers changed, the others stay as they are" in ran.err
 
 
+def test_answers_wrong_for_their_form_alone_are_a_warning(
+    build: Build, run_cli: RunCli, tmp_path: Path
+) -> None:
+    folder = build(10)
+    tokens = ("vqa-ce", "score", folder, "--predictions", perfect(tmp_path, "{}!"), "--resamples", 0)
+    ran = run_cli(*tokens, "--format", "json")
+    assert (ran.code, overall(ran)["value"]) == (0, 0.0)
+    (warning,) = ran.json["warnings"]
+    assert warning.startswith(
+        "predictions of m: 6 of 6 answers differ from what all annotators gave in their "
+    )
+    assert warning.endswith("takes as wrong. --scorer vqa-normalized takes them as right")
+    ran = run_cli(*tokens, "--format", "json", "--scorer", "vqa-normalized")
+    assert (overall(ran)["value"], ran.json["warnings"]) == (100.0, [])
+
+
 def test_an_extraction_may_stand_in_the_config_file(build: Build, run_cli: RunCli, tmp_path: Path) -> None:
     folder = build(1)
     (tmp_path / "run.toml").write_text('extract = "after:is"\n', encoding="utf-8")

@@ -114,8 +114,8 @@ def test_score_reads_the_released_results(run_cli: RunCli, tmp_path: Path) -> No
     alone = run_cli(*words)
     assert (alone.code, alone.out) == (2, "")
     assert alone.err.endswith(
-        "swapmix score: got --class-results, expected a folder that swapmix build wrote with --predictions, "
-        "or --class-results with --attribute-results. Give --attribute-results too.\n"
+        "swapmix score: got --class-results alone, expected a folder that swapmix build wrote with "
+        "--predictions, or --class-results with --attribute-results. Give --attribute-results too.\n"
     )
 
 

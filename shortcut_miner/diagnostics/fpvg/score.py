@@ -14,7 +14,7 @@ import polars as pl
 
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.answers import fit_answers
-from shortcut_miner.datasets.inputs import InputFacts, same_answers_warnings
+from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.datasets.scores import check_score_target, write_report
 from shortcut_miner.diagnostics.fpvg.answers import (
     ModelRun,
@@ -206,7 +206,7 @@ def score(
         drops=drops_between(scores, list(lists)) if len(lists) == 2 else None,
         quadrants=pl.concat(quadrant_parts) if quadrant_parts else None,
         notes=notes + facts.notes + fitted.notes + told,
-        warnings=same_answers_warnings(facts.records) + _sentence_warnings(answers),
+        warnings=fitted.warnings + _sentence_warnings(answers),
         extracted_answers=texts,
         dropped={**facts.dropped, **_unfit_probabilities(readings), **fitted.dropped},
     )

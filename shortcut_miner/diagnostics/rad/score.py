@@ -22,7 +22,7 @@ from shortcut_miner.options import PathText, named_path_lists, option_name
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
-from shortcut_miner.scoring.scorers import Choice, choose_scorer
+from shortcut_miner.scoring.scorers import Choice, differing_in_form, fitting_choice
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.text import answer_forms
@@ -134,7 +134,8 @@ def score(
     report = dataclasses.replace(
         scored,
         notes=(*facts.notes, *(note for one in fits for note in one.notes), *told, *scored.notes),
-        warnings=same_answers_warnings(facts.records) + scored.warnings,
+        warnings=same_answers_warnings({one.role: one.content_sha256 for one in facts.records})
+        + scored.warnings,
         extracted_answers=pl.concat(texts).select(columns) if texts else None,
         dropped={**aligned.facts.dropped, **facts.dropped, **fits[0].dropped, **fits[1].dropped},
     )
@@ -204,7 +205,7 @@ def score_aligned(
         _Side("original", aligned.originals, aligned.pairs["original_id"], original),
         _Side("augmented", aligned.augmented, aligned.pairs["augmented_id"], augmented),
     )
-    choices = {side.name: side.choice() for side in sides} if config.correct == "soft" else {}
+    choices = {side: side.choice() for side in sides} if config.correct == "soft" else {}
     rights = {side.name: {model: side.right(model, config) for model in original} for side in sides}
     judged = pl.concat(
         _judged(aligned, {name: rights[name][model] for name in rights}).with_columns(model=pl.lit(model))
@@ -221,12 +222,13 @@ def score_aligned(
         command=COMMAND,
         scores=_complete(pl.concat(parts), models, kinds, _scorer(config, choices)),
         counts=_counts(judged, models, kinds),
-        notes=tuple(f"{side}: {note}" for side, choice in choices.items() for note in choice.notes),
-        warnings=tuple(text for side in sides for text in side.warnings(rights[side.name])),
+        notes=tuple(f"{side.name}: {note}" for side, choice in choices.items() for note in choice.notes),
+        warnings=tuple(text for side in sides for text in side.warnings(rights[side.name]))
+        + tuple(text for side, choice in choices.items() for text in side.form_warnings(choice)),
     )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class _Side:
     """The original or the augmented questions, the ids that pairs name, and each model's answers to them."""
 
@@ -237,7 +239,7 @@ class _Side:
 
     def choice(self) -> Choice:
         """Return the scorer of each question that the pairs name; ConfigError if annotators lack."""
-        asked = self.questions.filter(pl.col("question_id").is_in(self.needed.implode()))
+        asked = self._named(self.questions)
         without = asked.filter(pl.col("answers").list.len().fill_null(0) == 0)["question_id"]
         if len(without):
             raise ConfigError(
@@ -245,16 +247,16 @@ class _Side:
                 f"{examples(without)}, expected some for each. Give --correct equal, which compares with the "
                 "one right answer."
             )
-        return choose_scorer(asked)
+        return fitting_choice(asked)
 
     def right(self, model: str, config: ScoreConfig) -> pl.DataFrame:
         """Return question_id and whether the model's answer is right, for questions that the pairs name."""
-        return _right(self.questions, self._needed_answers(model), config)
+        return _right(self.questions, self._named(self.answers[model]), config)
 
     def warnings(self, rights: Mapping[str, pl.DataFrame]) -> Iterator[str]:
         """Give a warning for each model that seems to answer in sentences."""
         for model in self.answers:
-            answers = self._needed_answers(model)
+            answers = self._named(self.answers[model])
             judged = rights[model].join(answers, on="question_id", how="left", validate="1:1")
             asked = judged.select("question_id").join(
                 self.questions, on="question_id", how="left", validate="1:1", maintain_order="left"
@@ -263,8 +265,16 @@ class _Side:
             if text:
                 yield f"{self.name} predictions of {model}: {text}"
 
-    def _needed_answers(self, model: str) -> pl.DataFrame:
-        return self.answers[model].filter(pl.col("question_id").is_in(self.needed.implode()))
+    def form_warnings(self, choice: Choice) -> Iterator[str]:
+        """Give a warning for each model that loses by the form of its answers."""
+        for model, answers in self.answers.items():
+            text = differing_in_form(self._named(self.questions), self._named(answers), choice.each)
+            if text:
+                yield f"{self.name} predictions of {model}: {text}. --correct equal takes them as right"
+
+    def _named(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of questions that the pairs name."""
+        return table.filter(pl.col("question_id").is_in(self.needed.implode()))
 
 
 def _judged(aligned: Aligned, rights: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
@@ -323,7 +333,7 @@ def _accuracy(judged: pl.DataFrame, right: str, key: str, name: str, config: Sco
     return pl.concat([overall, by_type.filter(pl.col("group") == _BY_TYPE)])
 
 
-def _scorer(config: ScoreConfig, choices: Mapping[str, Choice]) -> str:
+def _scorer(config: ScoreConfig, choices: Mapping[_Side, Choice]) -> str:
     """Return what made an answer right; the official accuracy goes without saying."""
     if config.correct == "equal":
         return config.correct

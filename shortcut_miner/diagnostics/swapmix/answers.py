@@ -230,7 +230,7 @@ def _check_whole(
         )
         ways.append("leave these questions out for all models with --on-missing skip")
         if config.on_missing == "error":
-            ways.append("read it as no such swap with --on-missing no-swap")
+            ways.append("read them as no such swap with --on-missing no-swap")
     if repeated and config.on_duplicate == "error":
         problems.append(f"{repeated:,} answers to a perturbation that has one already")
         ways.append("keep one with --on-duplicate first")

@@ -99,8 +99,9 @@ def score_any(
         wanted = of_plan if given[0] in of_plan else of_results
         (missing,) = {*wanted} - {*given}
         advice = f"Give {missing} too"
+    got = f"{given[0]} alone" if len(given) == 1 else " and ".join(given) or "nothing"
     raise ConfigError(
-        f"swapmix score: got {' and '.join(given) or 'nothing'}, expected a folder that swapmix build wrote "
+        f"swapmix score: got {got}, expected a folder that swapmix build wrote "
         f"with --predictions, or --class-results with --attribute-results. {advice}."
     )
 
@@ -146,20 +147,17 @@ def score(
     shape, excluded = read_shape(folder), folder.excluded()
     given = {model: read_plan_answers(file, shape, excluded, config) for model, file in predictions.items()}
     notes = [f"predictions of {model}: {note}" for model, one in given.items() for note in one.notes]
+    kept, numbers = shape, {model: (one.answers, one.right) for model, one in given.items()}
     is_whole = _answered(shape, given, config)
     if not is_whole.all():
         notes.append(
             f"questions left out for all models, as some give no answer to a swap: "
             f"{int((~is_whole).sum()):,} of {len(is_whole):,}"
         )
-    judged = _judged(
-        shape.where(is_whole),
-        {
-            model: (one.answers[np.repeat(is_whole, shape.lengths())], one.right[is_whole])
-            for model, one in given.items()
-        },
-        config,
-    )
+        rows = np.repeat(is_whole, shape.lengths())
+        numbers = {model: (answers[rows], right[is_whole]) for model, (answers, right) in numbers.items()}
+        kept = shape.where(is_whole)
+    judged = _judged(kept, numbers, config)
     texts = [
         one.texts.select(pl.lit(model).alias("model"), pl.all())
         for model, one in given.items()
@@ -169,7 +167,7 @@ def score(
     report = dataclasses.replace(
         judged,
         notes=tuple(notes),
-        warnings=same_answers_warnings(_records(files))
+        warnings=same_answers_warnings({role: one.sha256 for role, one in files.items()})
         + judged.warnings
         + _sentence_warnings(given, shape, is_whole),
         extracted_answers=pl.concat(texts) if texts else None,
@@ -180,7 +178,7 @@ def score(
         },
     )
     if out is not None:
-        _write(out, report, files, shape, recorded, force=force)
+        _write(out, report, files, kept, recorded, force=force)
     return report
 
 
@@ -292,7 +290,8 @@ def score_results(
     report = dataclasses.replace(
         judged,
         notes=found.notes,
-        warnings=same_answers_warnings(_records(found.files)) + judged.warnings,
+        warnings=same_answers_warnings({role: one.sha256 for role, one in found.files.items()})
+        + judged.warnings,
         dropped=found.dropped,
     )
     if out is not None:

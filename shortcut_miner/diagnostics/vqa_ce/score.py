@@ -15,7 +15,7 @@ import polars as pl
 
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.answers import fit_answers
-from shortcut_miner.datasets.inputs import InputFacts, same_answers_warnings
+from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.datasets.scores import check_score_target, write_report
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
@@ -29,7 +29,7 @@ from shortcut_miner.options import Scorer
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import compare, summarise
-from shortcut_miner.scoring.scorers import choose_scorer
+from shortcut_miner.scoring.scorers import Choice, choose_scorer, differing_in_form
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.answers.predictions import read_answers
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
@@ -168,8 +168,9 @@ def score(
         differences=compare(scored, baseline=config.baseline, **options) if config.baseline else None,
         exploited_shortcuts=exploited_shortcuts(folder, answers, config),
         notes=facts.notes + fitted.notes + told + chosen.notes,
-        warnings=same_answers_warnings(facts.records)
+        warnings=fitted.warnings
         + chosen.warnings
+        + _form_warnings(folder.questions, answers, chosen)
         + _sentence_warnings(folder.questions, answers, scored),
         extracted_answers=texts,
         dropped={**facts.dropped, **fitted.dropped},
@@ -340,6 +341,18 @@ def _sentence_warnings(
         )
         found[model] = sentence_warning(asked, given, given["is_right"])
     return tuple(f"predictions of {model}: {text}" for model, text in found.items() if text)
+
+
+def _form_warnings(
+    questions: pl.DataFrame, answers: Mapping[str, pl.DataFrame], chosen: Choice
+) -> tuple[str, ...]:
+    """Return a warning for each model that loses by the form of its answers."""
+    found = {model: differing_in_form(questions, table, chosen.each) for model, table in answers.items()}
+    return tuple(
+        f"predictions of {model}: {text}. --scorer vqa-normalized takes them as right"
+        for model, text in found.items()
+        if text
+    )
 
 
 def _check_names(predictions: Mapping[str, Path], config: ScoreConfig) -> None:

@@ -123,6 +123,53 @@ def test_the_soft_threshold() -> None:
     assert values == {0.6: 100, 0.61: 0}  # two of ten annotators: 60 %
 
 
+@pytest.mark.parametrize(("size", "scorer"), [(1, "any-answer"), (2, "any-answer"), (3, "three-agree")])
+def test_soft_accuracy_goes_by_the_number_of_answers(size: int, scorer: str) -> None:
+    aligned, said, also = world([(0, 0, "a"), (1, 1, "a")], [True, False], [True, True])
+    also = {"m": also["m"].with_columns(pl.col("answer").str.to_lowercase())}
+    few = aligned.originals.with_columns(answers=pl.lit(["two"] * size).cast(pl.List(pl.String)))
+    report = score_aligned(
+        Aligned(aligned.pairs, few, aligned.augmented), said, also, ScoreConfig(correct="soft", resamples=0)
+    )
+    overall = report.scores.filter(group="overall").select("metric", "value").rows()
+    assert dict(overall) == {
+        "rad": 100.0, "rad_backward": 50.0, "accuracy_original": 50.0, "accuracy_augmented": 100.0,
+    }  # fmt: skip
+    assert set(report.scores["scorer"]) == {f"soft >= 0.5 ({scorer}, vqa-official)"}
+    assert report.notes[0].startswith(f"original: scorer {scorer}: all 2 questions have ")
+    assert report.notes[1].startswith("augmented: scorer vqa-official: all 2 questions have 10 or more")
+
+
+def test_answers_that_soft_accuracy_takes_as_wrong_for_their_form_are_told() -> None:
+    aligned, said, also = world([(0, 0, "a"), (1, 1, "a")], [False, False], [True, False])
+    config = ScoreConfig(correct="soft", resamples=0)
+    assert score_aligned(aligned, said, also, config).warnings == (
+        "augmented predictions of m: 1 of 2 answers differ from what all annotators gave in their form alone "
+        "('Yes', 'yes'), which the official accuracy takes as wrong. --correct equal takes them as right",
+    )
+    assert score_aligned(aligned, said, also, QUICK).warnings == ()
+
+
+def test_soft_accuracy_needs_answers_of_the_questions_that_pairs_name() -> None:
+    aligned, said, also = world([(0, 0, "a")], [True, True], [True, True])
+    also = {"m": also["m"].with_columns(pl.col("answer").str.to_lowercase())}
+    config = ScoreConfig(correct="soft", resamples=0)
+    for lacking, is_told in (("100", True), ("101", False)):  # no pair names 101
+        given = pl.when(pl.col("question_id") != lacking).then("answers")
+        part = Aligned(aligned.pairs, aligned.originals.with_columns(answers=given), aligned.augmented)
+        if not is_told:
+            plain = {"m": said["m"].with_columns(answer=pl.lit("two"))}  # unanimous answers compare as given
+            assert score_aligned(part, plain, also, config).scores["value"][0] == 100.0
+            continue
+        with pytest.raises(ConfigError) as caught:
+            score_aligned(part, said, also, config)
+        assert str(caught.value) == (
+            "correct soft: got 1 original questions without annotators' answers: '100', expected some for "
+            "each. Give --correct equal, which compares with the one right answer."
+        )
+        assert score_aligned(part, said, also, QUICK).scores["value"][0] == 100.0
+
+
 # ---- files ----
 
 

@@ -18,6 +18,7 @@ from shortcut_miner.diagnostics.swapmix.context import context_blocks
 from shortcut_miner.diagnostics.swapmix.inputs import read_inputs
 from shortcut_miner.diagnostics.swapmix.prepared import prepare_plan
 from shortcut_miner.diagnostics.swapmix.score import score_results
+from shortcut_miner.errors import SchemaError
 
 pytestmark = pytest.mark.real
 CASES = ("mcan_64", "lxmert_48", "obj32_attr64", "all_correct_no_flip", "scene_mcan_32")
@@ -206,6 +207,47 @@ def test_metrics(golden_folder: Path, golden_file: Load, case: str) -> None:
         assert found["object_reliance"]["n"] == expected.pop("n_correct")
     for metric, value in expected.items():
         assert found[metric]["value"] == pytest.approx(100 * value, abs=1e-9)
+
+
+def test_metrics_of_runs_that_lack_questions(golden_folder: Path, golden_file: Load, tmp_path: Path) -> None:
+    """By the paper's definitions, on the golden results without every fifth question of the attribute run."""
+    runs = {kind: golden_file(f"inputs/result_{kind}_mcan_64.json") for kind in ("obj", "attr")}
+    names = sorted(question for records in runs["attr"].values() for question in records)
+    lost = {*names[::5]}
+    runs["attr"] = {
+        image: {question: one for question, one in records.items() if question not in lost}
+        for image, records in runs["attr"].items()
+    }
+    given = {
+        kind: {
+            question: (one["ans"], [answer for batch in one["pred"] for answer in batch])
+            for records in images.values()
+            for question, one in records.items()
+        }
+        for kind, images in runs.items()
+    }
+    right = [one for one, (answer, said) in given["obj"].items() if said[0] == answer]
+    flipped = {
+        kind: {one for one in right if one in told and any(a != told[one][1][0] for a in told[one][1])}
+        for kind, told in given.items()
+    }
+    either = flipped["obj"] | flipped["attr"]
+    for kind, images in runs.items():
+        (tmp_path / f"{kind}.json").write_text(json.dumps(images))
+    paths = tmp_path / "obj.json", tmp_path / "attr.json"
+    with pytest.raises(SchemaError, match=r"got 50 questions in one of them only .* --on-missing no-swap"):
+        score_results(*paths, ScoreConfig(resamples=0))
+    report = score_results(*paths, ScoreConfig(resamples=0, on_missing="no-swap"))
+    assert report.dropped == {"attribute_results: question without an answer": 50}
+    found = report.paper_table().row(0, named=True)
+    assert (len(names), len(lost), len(right)) == (250, 50, 169)
+    whole = golden_file("expected/benchmark_metrics.json")["mcan_64"]["paper_definitions"]
+    assert found["accuracy"] == pytest.approx(100 * whole["accuracy"])
+    assert found["object_reliance"] == pytest.approx(100 * whole["object_reliance"])
+    assert found["attribute_reliance"] == pytest.approx(100 * len(flipped["attr"]) / len(right))
+    assert found["attribute_reliance"] < 100 * whole["attribute_reliance"]
+    assert found["context_reliance"] == pytest.approx(100 * len(either) / len(right))
+    assert found["effective_accuracy"] == pytest.approx(100 * (len(right) - len(either)) / len(names))
 
 
 def test_counts_of_the_golden_world(vector_files: SwapMixFiles, tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,9 @@ from hypothesis import strategies as st
 
 from shortcut_miner.diagnostics.swapmix.build import build
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig
-from shortcut_miner.diagnostics.swapmix.metrics import judge, summary
+from shortcut_miner.diagnostics.swapmix.metrics import NO_SWAP, judge, summary
 from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder
-from shortcut_miner.diagnostics.swapmix.score import score, score_results
+from shortcut_miner.diagnostics.swapmix.score import score, score_any, score_results
 from shortcut_miner.diagnostics.swapmix.shape import read_shape
 from shortcut_miner.errors import ConfigError, SchemaError, ShortcutMinerError, SourceError
 
@@ -62,8 +64,6 @@ def by_brute_force(
 )
 @settings(max_examples=80, deadline=None)
 def test_metrics_equal_brute_force(world: Tiny, seed: int, config: ScoreConfig) -> None:
-    import tempfile
-
     import numpy as np
 
     tables = draw_plan(world.inputs(), SwapMixConfig(k=3))
@@ -83,6 +83,31 @@ def test_metrics_equal_brute_force(world: Tiny, seed: int, config: ScoreConfig) 
     found = {row["metric"]: row["value"] / 100 for row in scores.iter_rows(named=True)}
     assert found == pytest.approx(by_brute_force(plan, right, answers, config))
     check_classes(plan, right, answers, config, verdicts.classes)
+
+
+@given(worlds(), st.data())
+@settings(max_examples=40, deadline=None)
+def test_swaps_without_an_answer_count_as_not_made(world: Tiny, data: st.DataObject) -> None:
+    import numpy as np
+
+    tables = draw_plan(world.inputs(), SwapMixConfig(k=3))
+    plan, questions = tables["swaps.parquet"], tables["questions.parquet"]
+    if plan.is_empty():
+        return
+    keys = plan.select("question_id", "perturbation").rows()
+    said = {key: data.draw(st.sampled_from(["yes", "no"])) for key in keys}
+    lost = {key for key in keys if key[1] > 0 and data.draw(st.booleans())}
+    right = dict(questions.select("question_id", "answer").iter_rows())
+    with tempfile.TemporaryDirectory() as out:
+        plan.write_parquet(Path(out) / "swaps.parquet")
+        shape = read_shape(SwapMixFolder(Path(out) / "swaps.parquet", questions, {}))
+    config = ScoreConfig(resamples=0)
+    numbers = [NO_SWAP if key in lost else said[key] == "yes" for key in keys]
+    verdicts = judge(shape, np.array(numbers, np.int32), np.ones(len(shape.first), np.int32), config)
+    found = {row["metric"]: row["value"] / 100 for row in summary(shape, verdicts, "m", config).to_dicts()}
+    made = plan.filter(pl.Series([key not in lost for key in keys]))
+    assert found == pytest.approx(by_brute_force(made, right, said, config))
+    check_classes(made, right, said, config, verdicts.classes)
 
 
 def check_classes(
@@ -261,6 +286,81 @@ def test_a_folder_of_another_kind_is_refused(tmp_path: Path, folder: Path) -> No
         score(folder / "swapmix", {}, ScoreConfig())
 
 
+def test_missing_swaps_read_as_not_made_give_the_figures_of_a_smaller_plan(
+    folder: Path, tmp_path: Path
+) -> None:
+    """The class swaps alone, read from a file without any attribute swap: attribute reliance is 0."""
+    swaps = pl.read_parquet(folder / "swapmix" / "swaps.parquet")
+    kept = swaps.filter(pl.col("kind") != "attribute").select("question_id", "perturbation")
+    answers = answers_of(folder)
+    part = answers.join(kept, on=["question_id", "perturbation"], how="semi", maintain_order="left")
+    part.write_parquet(tmp_path / "classes.parquet")
+    given = {"m": tmp_path / "classes.parquet"}
+    with pytest.raises(SchemaError, match="read them as no such swap with --on-missing no-swap"):
+        score(folder / "swapmix", given, ScoreConfig(resamples=0))
+    report = score(folder / "swapmix", given, ScoreConfig(resamples=0, on_missing="no-swap"))
+    whole = score(
+        folder / "swapmix",
+        {"m": folder / "swapmix-answers" / "grounded_model.parquet"},
+        ScoreConfig(resamples=0),
+    ).paper_table()
+    found = report.paper_table()
+    for metric in ("accuracy", "object_reliance"):
+        assert found[metric].to_list() == whole[metric].to_list()
+    assert found["attribute_reliance"].to_list() == [0.0]
+    assert found["context_reliance"].to_list() == found["object_reliance"].to_list()
+    assert report.dropped == {"predictions of m: perturbation without an answer": len(answers) - len(part)}
+    assert not report.is_complete
+    assert report.class_flips["kind"].unique().to_list() == ["class"]
+
+
+def test_without_an_answer_without_a_swap_nothing_can_be_said(folder: Path, tmp_path: Path) -> None:
+    answers = answers_of(folder)
+    answers.slice(1).write_parquet(tmp_path / "m.parquet")
+    given = {"m": tmp_path / "m.parquet"}
+    with pytest.raises(SchemaError, match="1 perturbations of 1 questions without an answer") as caught:
+        score(folder / "swapmix", given, ScoreConfig(resamples=0, on_missing="no-swap"))
+    assert "with --on-missing skip." in str(caught.value)
+    report = score(folder / "swapmix", given, ScoreConfig(resamples=0, on_missing="skip"))
+    assert report.scores["n"].max() == answers["question_id"].n_unique() - 1
+
+
+def test_more_swaps_than_the_plan_has(folder: Path) -> None:
+    given = {"m": folder / "swapmix-answers" / "grounded_model.parquet"}
+    k = json.loads((folder / "swapmix" / "manifest.json").read_text())["config"]["k"]
+    assert len(score(folder / "swapmix", given, ScoreConfig(resamples=0, k=k)).scores) > 0
+    with pytest.raises(ConfigError) as caught:
+        score(folder / "swapmix", given, ScoreConfig(resamples=0, k=50))
+    assert str(caught.value) == (
+        f"k: got 50, expected at most {k}, the swaps of each kind and object that there are. Change --k."
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "got", "advice"),
+    [
+        ({"predictions"}, "--predictions alone", "Give a folder too"),
+        ({"folder"}, "a folder alone", "Give --predictions too"),
+        ({"class_results"}, "--class-results alone", "Give --attribute-results too"),
+        ({"attribute_results"}, "--attribute-results alone", "Give --class-results too"),
+        (set(), "nothing", "Give one or the other"),
+        ({"folder", "class_results"}, "a folder and --class-results", "Leave one or the other out"),
+    ],
+)
+def test_what_is_not_given_is_named(given: set[str], got: str, advice: str, tmp_path: Path) -> None:
+    files: dict[str, Any] = dict.fromkeys(given, tmp_path)
+    predictions = {"m": tmp_path} if "predictions" in given else {}
+    with pytest.raises(ConfigError) as caught:
+        score_any(
+            files.get("folder"), predictions, files.get("class_results"), files.get("attribute_results"),
+            ScoreConfig(),
+        )  # fmt: skip
+    assert str(caught.value) == (
+        f"swapmix score: got {got}, expected a folder that swapmix build wrote with --predictions, or "
+        f"--class-results with --attribute-results. {advice}."
+    )
+
+
 RESULT = '{"1": {"007": {"ans": 3, "changes": ["original", "a_to_b", "a_to_c"], "pred": [[3, 3], [%s]]}}}'
 
 
@@ -283,12 +383,45 @@ def test_results_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SchemaError, match="question 007: got 1 answers to swaps, expected 2"):
         score_results(*write_results(tmp_path, RESULT % "", RESULT % "3"), ScoreConfig())
     other = (RESULT % "3").replace("007", "008")
-    with pytest.raises(SchemaError, match=r"got 2 questions in one of them only \('007', '008'\)"):
+    with pytest.raises(SchemaError, match=r"got 2 questions in one of them only \('007', '008'\)") as caught:
         score_results(*write_results(tmp_path, RESULT % "3", other), ScoreConfig())
+    assert "read a missing question as no such swap with --on-missing no-swap" in str(caught.value)
+    with pytest.raises(SchemaError, match="got no question in both, expected at least one"):
+        score_results(*write_results(tmp_path, RESULT % "3", other), ScoreConfig(on_missing="skip"))
+    with pytest.raises(ConfigError, match="k: got 3, expected at most 2, the swaps of each kind"):
+        score_results(*write_results(tmp_path, RESULT % "3", RESULT % "3"), ScoreConfig(k=3))
+    with pytest.raises(ConfigError, match="columns: got 'answer=x', expected none with result files"):
+        score_results(*write_results(tmp_path, RESULT % "3", RESULT % "3"), ScoreConfig(columns="answer=x"))
     with pytest.raises(SourceError, match="expected the result JSON of the released evaluation scripts"):
         score_results(*write_results(tmp_path, "[1]", "[1]"), ScoreConfig())
     with pytest.raises(ConfigError, match="exclude_padding: got it with results"):
         score_results(*write_results(tmp_path, RESULT % "3", RESULT % "3"), ScoreConfig(exclude_padding=True))
+
+
+def test_a_question_that_one_run_lacks(tmp_path: Path) -> None:
+    """Question 7 changes under a class swap, 8 (in the class run alone) does not, 9 (in the other) does."""
+    one = '"%s": {"ans": 3, "changes": ["original", "a_to_b"], "pred": [[3, %s]]}'
+    paths = write_results(
+        tmp_path,
+        '{"1": {' + ", ".join([one % ("7", 4), one % ("8", 3)]) + "}}",
+        '{"1": {' + ", ".join([one % ("7", 3), one % ("9", 5)]) + "}}",
+    )
+    report = score_results(*paths, ScoreConfig(resamples=0, on_missing="no-swap"))
+    found = report.paper_table().row(0, named=True)
+    third = pytest.approx(100 / 3)
+    assert found == {
+        "model": "model", "accuracy": 100.0, "object_reliance": third, "attribute_reliance": third,
+        "context_reliance": pytest.approx(200 / 3), "effective_accuracy": third,
+        "effective_accuracy_perturbations_only": third,
+    }  # fmt: skip
+    lost = {
+        "class_results: question without an answer": 1,
+        "attribute_results: question without an answer": 1,
+    }
+    assert (report.dropped, report.is_complete) == (lost, False)
+    skipped = score_results(*paths, ScoreConfig(resamples=0, on_missing="skip"))
+    assert skipped.paper_table().row(0) == ("model", 100.0, 100.0, 0.0, 100.0, 0.0, 0.0)
+    assert (skipped.scores["n"].to_list(), skipped.dropped) == ([1] * 6, lost)
 
 
 def test_a_training_plan_cannot_be_scored(tmp_path: Path, folder: Path) -> None:
