@@ -7,10 +7,19 @@ from pathlib import Path
 
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.images import regions
-from shortcut_miner.sources.opening.files import FileFacts, find_file, open_source
-from shortcut_miner.sources.opening.kinds import Content, Format, find_format, wrong_kind
-from shortcut_miner.sources.opening.streams import facts_and_packing
-from shortcut_miner.sources.shapes import ANSWERS, IMAGES, QUESTIONS, shape_of
+from shortcut_miner.sources.opening.files import FileFacts, Source, file_facts, find_file, open_source
+from shortcut_miner.sources.opening.kinds import Content, Format, Shape, find_format, wrong_kind
+from shortcut_miner.sources.opening.npz import npz_names
+from shortcut_miner.sources.opening.streams import facts_and_packing, start_of
+from shortcut_miner.sources.shapes import (
+    ANSWERS,
+    IMAGES,
+    QUESTIONS,
+    shape_of,
+    shape_of_start,
+    shape_or_text,
+)
+from shortcut_miner.sources.vector_formats import NPZ, VECTORS, VECTORS_GO_TO, WORDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +38,10 @@ class FileKind:
         Compression layers removed, outermost first.
     file : FileFacts
     notes : tuple of str
+    goes_to : str
+        The commands and options that take it; "" if there are none.
+    is_table : bool
+        Whether it is a table of other columns, of which ``mine`` may be told the names.
     """
 
     kind: str
@@ -37,6 +50,8 @@ class FileKind:
     packing: tuple[str, ...]
     file: FileFacts
     notes: tuple[str, ...] = ()
+    goes_to: str = ""
+    is_table: bool = False
 
 
 def all_formats() -> tuple[Format, ...]:
@@ -54,17 +69,30 @@ def recognise(path: str | os.PathLike[str]) -> FileKind:
     BackendError
         An .xlsx file without fastexcel.
     """
-    if kind := _streamed(path):
-        return kind
+    if shape := _shape_by_start(path):
+        file, packing = facts_and_packing(path) if shape.kind != NPZ else (file_facts(Path(path)), ())
+        return _file_kind(shape, packing, file)
     source = open_source(path, keep_workbooks=True)
-    shape = shape_of(Content(source), all_formats())
+    return _file_kind(shape_of(Content(source), all_formats()), source.packing, source.facts())
+
+
+def shape_of_file(path: str | os.PathLike[str]) -> Shape:
+    """Return what a file is, for the message of a reader that can't read it; see :func:`recognise`."""
+    if shape := _shape_by_start(path):
+        return shape
+    return shape_or_text(Content(open_source(path, keep_workbooks=True)), all_formats())
+
+
+def _file_kind(shape: Shape, packing: tuple[str, ...], file: FileFacts) -> FileKind:
     return FileKind(
         kind=shape.kind,
         counts=shape.counts,
         is_known=shape.is_known,
-        packing=source.packing,
-        file=source.facts(),
+        packing=packing,
+        file=file,
         notes=shape.notes,
+        goes_to=shape.goes_to,
+        is_table=shape.is_table,
     )
 
 
@@ -77,25 +105,35 @@ def known_format(content: Content, formats: Sequence[Format], expected: str) -> 
         It has none of them; the message says what it is instead.
     """
     found = find_format(content, formats)
-    if found is None and content.forms == ("Parquet",):
+    if found is None and content.forms == ("Parquet",) and not shape_of(content, all_formats()).goes_to:
         # Its reader names the columns that are missing.
         found = next((one for one in formats if one.form == "Parquet"), None)
     if found is None:
-        if content.forms == ("CSV",) and all(one.form != "CSV" for one in formats):
-            content.json  # noqa: B018  # says why text is no JSON
-        raise wrong_kind(content.source, shape_of(content, all_formats()), expected)
+        raise wrong_kind(content.source.path, shape_or_text(content, all_formats()), expected)
     return found
 
 
-def _streamed(path: str | os.PathLike[str]) -> FileKind | None:
-    """Return the format of a file that is never read as a whole; None for every other file."""
-    if not find_file(Path(path))[0].is_file():  # a pipe must not be opened twice
-        return None
+def check_no_other_kind(source: Source, expected: str) -> None:
+    """Raise SourceError if a file is of a format that other options take.
+
+    For readers of freely named columns that found none of theirs.
+    """
     try:
-        found = regions.region_format(path)
+        shape = shape_of(Content(source), all_formats())
+    except SourceError:
+        return  # told in the reader's own words
+    if shape.goes_to or not shape.is_table:
+        raise wrong_kind(source.path, shape, expected)
+
+
+def _shape_by_start(path: str | os.PathLike[str]) -> Shape | None:
+    """Return the shape of a file that is never read as a whole; None for every other file."""
+    file, member = find_file(Path(path))
+    if not file.is_file():  # a pipe must not be opened twice
+        return None
+    if member is None and (names := {*npz_names(file)}) and names & {*WORDS} and names & {*VECTORS}:
+        return Shape(NPZ, goes_to=VECTORS_GO_TO)
+    try:
+        return shape_of_start(start_of(path), all_formats())
     except SourceError:
         return None  # told in the words of whoever reads it whole
-    if found is None or not found.is_streamed:
-        return None
-    facts, packing = facts_and_packing(path)
-    return FileKind(kind=found.kind, counts={}, is_known=True, packing=packing, file=facts)

@@ -16,6 +16,7 @@ from shortcut_miner.sources.opening.columns import Column, optional
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import open_table, read_columns
 from shortcut_miner.sources.opening.reading import Reading, settle
+from shortcut_miner.sources.recognise import check_no_other_kind
 from shortcut_miner.storage import InputRecord
 
 _COLUMNS = ("original_id", "augmented_id", "augmentation")
@@ -83,6 +84,8 @@ def read_pairs(path: Path) -> Reading:
     """
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
+    if flat.missing(_NEEDS):
+        check_no_other_kind(source, f"a table with {', '.join(_COLUMNS)}")
     if flat.missing(_NEEDS) or not flat.total:
         raise SourceError(
             f"{path}: got {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}, "

@@ -14,6 +14,7 @@ from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_blocks
 from shortcut_miner.sources.opening.reading import RECORD, settle
+from shortcut_miner.sources.recognise import check_no_other_kind
 from shortcut_miner.text import answer_forms
 
 COLUMNS = {"question_id": Column("id"), "perturbation": Column("whole"), "answer": Column("text")}
@@ -92,7 +93,7 @@ def read_plan_answers(
     SchemaError
         Perturbations without an answer, with two, or that the plan lacks: the message names questions.
     """
-    source = open_source(path)
+    source = open_source(path, keep_workbooks=True)
     numbers = _Numbers(normalise)
     right = numbers.of(shape.questions["answer"])
     answers = np.full(len(shape.kind), _NONE, np.int32)
@@ -101,6 +102,8 @@ def read_plan_answers(
     unknown: list[str] = []
     rows = left_out = 0
     flat = open_table(source)
+    if flat.missing(COLUMNS):
+        check_no_other_kind(source, f"a table with {', '.join(COLUMNS)}")
     for block in _blocks(flat):
         joined = block.join(places, on="question_id", how="left", validate="m:1", maintain_order="left")
         place = joined["place"].cast(pl.Int64).fill_null(_NONE).to_numpy()

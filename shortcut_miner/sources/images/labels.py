@@ -41,6 +41,6 @@ def read_labels(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error")
         bad record is left out as a whole: an image of the JSON format, an annotation of COCO, a row.
     """
     check_on_bad_row(on_bad_row)
-    content = Content(open_source(path))
+    content = Content(open_source(path, keep_workbooks=True))
     reading: Reading = known_format(content, LABELS, _EXPECTED).read(content, on_bad_row)
     return reading

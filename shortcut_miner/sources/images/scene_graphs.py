@@ -66,7 +66,7 @@ def read_scene_graphs(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "e
         coordinate that is not a number, an id twice. With ``on_bad_row="skip"`` the image is left out.
     """
     check_on_bad_row(on_bad_row)
-    source = open_source(path)
+    source = open_source(path, keep_workbooks=True)
     content = Content(source)
     found = known_format(content, SCENE_GRAPH_FORMATS, _EXPECTED)
     with paused_gc():

@@ -32,7 +32,7 @@ _HTML = (b"<!DOCTYPE html", b"<!doctype html", b"<html", b"<HTML")
 _REFUSED: tuple[tuple[bytes, str, str], ...] = (
     *((start, "a Python pickle", _PICKLE_NOTE) for start in _PICKLES),
     (b"\x93NUMPY", "a NumPy array", "Write it as Parquet or JSON"),
-    (b"\x89HDF", "an HDF5 file", "Give a file of one of the formats in the documentation"),
+    (b"\x89HDF", "an HDF5 file", "Give a detector's to fpvg or swapmix build --detections"),
     (b"BZh", "a bzip2 file", _UNPACK),
     (b"\xfd7zXZ", "an xz file", _UNPACK),
     (b"7z\xbc\xaf", "a 7-Zip file", _UNPACK),
@@ -211,6 +211,12 @@ def _choose_member(shown: str, members: list[zipfile.ZipInfo], wanted: str | Non
     names = [one.filename for one in members if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
     if any(name.endswith("data.pkl") for name in names):
         raise SourceError(f"{shown}: got a PyTorch pickle, expected JSON, CSV or Parquet. {_PICKLE_NOTE}.")
+    if wanted is None and names and all(name.endswith(".npy") for name in names):
+        arrays = examples([name.removesuffix(".npy") for name in names])
+        raise SourceError(
+            f"{shown}: got an npz file with the arrays {arrays}, expected JSON, CSV or Parquet. Give word "
+            "vectors to swapmix build --embeddings; write other arrays as Parquet, a column each."
+        )
     if "[Content_Types].xml" in names:
         raise SourceError(
             f"{shown}: got an Office document, expected JSON, CSV or Parquet. Export it as CSV."

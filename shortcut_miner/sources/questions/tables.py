@@ -27,6 +27,7 @@ from shortcut_miner.sources.opening.reading import (
     settle,
     without_bad,
 )
+from shortcut_miner.sources.recognise import check_no_other_kind
 
 COLUMNS = (
     "question_id", "image_id", "question", "question_type", "answer_type", "answer", "answers", "split",
@@ -104,7 +105,7 @@ def read_question_table(
     check_on_bad_row(on_bad_row)
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
-    table, broken = read_columns(flat, _needs(flat, columns or column_names(None)), advice=_ADVICE)
+    table, broken = read_columns(flat, _needs(source, flat, columns or column_names(None)), advice=_ADVICE)
     total = flat.total if limit is None else min(limit, flat.total)
     table = table.filter(pl.col(RECORD) < total).with_columns(
         image_id=pl.coalesce("image_id", "question_id"), answer_record_key=pl.lit(None, pl.List(pl.UInt8))
@@ -128,7 +129,7 @@ def read_question_table(
     )
 
 
-def _needs(flat: FlatTable, names: Mapping[str, str]) -> dict[str, Column]:
+def _needs(source: Source, flat: FlatTable, names: Mapping[str, str]) -> dict[str, Column]:
     """Return what to read: columns named by the user must be there."""
     needs = {
         name: Column(_KINDS.get(name, "value"), name not in _NEEDED and theirs == name, (theirs,))
@@ -140,6 +141,8 @@ def _needs(flat: FlatTable, names: Mapping[str, str]) -> dict[str, Column]:
         for name, need in needs.items()
         if found[name] is None and not need.is_optional
     ]
+    if missing:
+        check_no_other_kind(source, f"a table with {', '.join(_NEEDED)}")
     if missing or not flat.total:
         got = f"a table of {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}"
         title = f"{flat.path}: got {got}, expected {', '.join(_NEEDED)}. {_ADVICE}."

@@ -34,6 +34,7 @@ from shortcut_miner.sources.opening.reading import (
     settle,
     without_bad,
 )
+from shortcut_miner.sources.recognise import check_no_other_kind
 
 Kind = Literal["id", "number", "index"]
 QUESTION_ID = "question_id"
@@ -90,6 +91,7 @@ def _read_values(source: Source, flat: FlatTable, columns: Mapping[str, Kind], w
         for name, kind in columns.items()
     }
     if (flat.total or not is_json) and (missing := flat.missing(needs)):
+        check_no_other_kind(source, f"a table with {', '.join(columns)}")
         raise SourceError(
             f"{source.path}: got records with {examples(flat.columns, limit=20) or 'nothing'}, expected "
             f"{', '.join(missing)} too. Check that this is the right file."
