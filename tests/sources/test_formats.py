@@ -61,7 +61,7 @@ def test_without_its_line_the_format_is_not_known(dots: Path, monkeypatch: pytes
     monkeypatch.setattr(regions, "FORMATS", regions.FORMATS[:-1])
     with pytest.raises(
         SourceError,
-        match=r"got text that starts with 'DOTS 7 1 2 .*, expected one of GQA objects HDF5, .*Parquet\.",
+        match=r"got text that starts with 'DOTS 7 .*, expected one of GQA objects HDF5, .*Parquet\.",
     ):
         regions.read_regions(dots)
     assert not recognise(dots).is_known

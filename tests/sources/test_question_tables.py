@@ -40,9 +40,7 @@ def test_predictions_in_arrow_and_without_answer(tmp_path: Path, write: Write) -
     assert read_predictions(tmp_path / "a").table.rows() == [("1", "x")]
     with pytest.raises(SourceError, match="line 1, answer: got no such field, expected text"):
         read_predictions(write("p.jsonl", '{"question_id": 1}\n{"question_id": 2, "answer": "x"}\n'))
-    with pytest.raises(
-        SourceError, match=r"got JSON Lines with the keys 'question_id' \(2 lines\), expected"
-    ):
+    with pytest.raises(SourceError, match=r"got JSON Lines with the keys 'question_id' \(2 lines\)"):
         read_predictions(write("p.jsonl", '{"question_id": 1}\n{"question_id": 2}\n'))
 
 

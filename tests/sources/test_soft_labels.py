@@ -166,7 +166,8 @@ def test_bad_rows_of_parquet(tmp_path: Path) -> None:
         ({"1": {}}, "a JSON object with the keys '1' (1 keys)", "Check that this is the right file"),
         (
             [{"question_id": 1, "answer": "x"}], "VQA results JSON (1 answers)",
-            "Give it to vqa-ce score --predictions, rad score --original and --augmented, or fpvg score --all",
+            "Give it to vqa-ce score --predictions, rad score --original and --augmented, or fpvg score "
+            "--all",
         ),
         (
             {"1": {"classes": ["a"], "scores": [1]}}, "image-to-detection JSON (1 images)",
@@ -178,7 +179,8 @@ def test_other_formats_are_named(write: Write, content: Any, got: str, advice: s
     path = write("labels", content)
     assert message_of(path) == (
         f"{path}: got {got}, expected soft labels JSON ([{{question_id, label: {{answer: weight}}}}] or "
-        f"{{question_id: {{answer: weight}}}}), or Parquet with the columns question_id, answer, weight. {advice}."
+        "{question_id: {answer: weight}}), or Parquet with the columns question_id, answer, weight. "
+        f"{advice}."
     )
 
 

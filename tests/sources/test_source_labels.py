@@ -345,7 +345,10 @@ def test_a_parquet_table_without_rows(tmp_path: Path) -> None:
     ("content", "got", "advice"),
     [
         ({}, "an empty JSON object", "Check that this is the right file"),
-        ({"1": {"labels": []}}, "a JSON object with the keys '1' (1 keys)", "Check that this is the right file"),
+        (
+            {"1": {"labels": []}}, "a JSON object with the keys '1' (1 keys)",
+            "Check that this is the right file",
+        ),
         (
             [{"image_id": 1, "category_id": 1, "score": 1, "bbox": []}], "COCO results JSON (1 detections)",
             "Give it to fpvg or swapmix build --detections",

@@ -199,8 +199,8 @@ def test_another_format_is_named(write: Write, content: Any, got: str) -> None:
 def test_a_format_of_another_option_is_sent_there(write: Write) -> None:
     path = write("p", {"questions": [{}]})
     assert message_of(path) == (
-        f"{path}: got VQA questions JSON (1 questions), {EXPECTED} Give it to vqa-ce build --train-questions or "
-        "--val-questions, or to rad build --questions."
+        f"{path}: got VQA questions JSON (1 questions), {EXPECTED} Give it to vqa-ce build --train-questions "
+        "or --val-questions, or to rad build --questions."
     )
 
 

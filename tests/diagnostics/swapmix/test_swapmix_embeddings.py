@@ -16,19 +16,16 @@ from shortcut_miner.diagnostics.swapmix.neighbours import (
     read_similar_classes,
 )
 from shortcut_miner.errors import BackendError, ShortcutMinerError, SourceError
-from shortcut_miner.sources.embeddings import (
+from shortcut_miner.sources.embeddings import Embeddings, name_vectors, read_embeddings, words_of
+from shortcut_miner.sources.opening.files import FileFacts
+from shortcut_miner.sources.vector_formats import (
     GLOVE,
     NPZ,
     SPACY,
     VECTORS_PARQUET,
     WORD2VEC_BINARY,
     WORD2VEC_TEXT,
-    Embeddings,
-    name_vectors,
-    read_embeddings,
-    words_of,
 )
-from shortcut_miner.sources.opening.files import FileFacts
 
 WORDS = ("cat", "fire_hydrant", "tennis", "racket", "...", "dog")
 VECTORS = np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32)
