@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from shortcut_miner.cli.options import Shown
+from shortcut_miner.errors import UNSEEN, visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,17 +22,18 @@ _UNBOUNDED = 100_000
 def note(shown: Shown, text: str) -> None:
     """Print a remark on stderr, unless the user wants quiet."""
     if not shown.quiet:
-        print(text, file=sys.stderr, flush=True)
+        print(visible(text), file=sys.stderr, flush=True)
 
 
 def warn(text: str) -> None:
     """Print a warning on stderr."""
-    print(f"warning: {text}", file=sys.stderr, flush=True)
+    print(f"warning: {visible(text)}", file=sys.stderr, flush=True)
 
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print one JSON document; numbers that JSON lacks become null."""
-    print(json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+    print(UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def _plain(value: Any) -> Any:
@@ -48,7 +50,7 @@ def print_fields(fields: Mapping[str, str]) -> None:
     """Print a name and a text a line, the texts under each other."""
     width = max(map(len, fields), default=0)
     for name, text in fields.items():
-        print(f"{name:<{width}}  {text}".rstrip())
+        print(visible(f"{name:<{width}}  {text}".rstrip()))
 
 
 def print_title(title: str) -> None:
@@ -115,7 +117,7 @@ def cell_text(value: object) -> str:
         return f"{value:.1e}" if 0 < abs(value) < 0.0005 else f"{value:,.3f}"
     if isinstance(value, list | tuple):
         return " ".join(map(cell_text, value))
-    return " ".join(str(value).split())
+    return visible(" ".join(str(value).split()))
 
 
 @contextlib.contextmanager

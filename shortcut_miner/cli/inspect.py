@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from shortcut_miner.cli.console import print_fields, print_json, progress
 from shortcut_miner.cli.options import CHECK_FAILED, DEFAULT_SHOWN, DONE, INPUTS, MostShown, Shown
-from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.errors import SourceError, examples, visible
 
 if TYPE_CHECKING:
     from shortcut_miner.sources.opening.reading import Reading
@@ -75,7 +75,7 @@ def inspect(paths: Paths, /, *, most: MostShown = 5, shown: Shown = DEFAULT_SHOW
         for number, finding in enumerate(findings):
             if number:
                 print()
-            print(finding.path)
+            print(visible(finding.path))
             print_fields({f"  {name}": text for name, text in _in_words(finding).items()})
     return CHECK_FAILED if any(finding.problems for finding in findings) else DONE
 

@@ -13,7 +13,7 @@ from cyclopts.exceptions import CycloptsError, UnusedCliTokensError
 from shortcut_miner.cli.app import build_app
 from shortcut_miner.cli.interrupt import say_interrupted, was_interrupted
 from shortcut_miner.cli.options import BAD_INPUT, BUG, DONE, INTERRUPTED
-from shortcut_miner.errors import ShortcutMinerError
+from shortcut_miner.errors import ShortcutMinerError, visible
 
 
 def run(tokens: Sequence[str]) -> int:
@@ -87,7 +87,7 @@ def _bug_report(error: BaseException) -> str:
 
 def _tell(message: str) -> None:
     with contextlib.suppress(OSError):
-        print(message, file=sys.stderr, flush=True)
+        print(visible(message), file=sys.stderr, flush=True)
     # What a failing command printed before must not fail again when the interpreter ends.
     try:
         sys.stdout.flush()

@@ -94,7 +94,7 @@ def read_embeddings(source: str | os.PathLike[str], wanted: Collection[str]) -> 
         return _read_npz(path, wanted)
     if start_of(path).startswith(PARQUET_MAGIC):
         return _read_parquet(path, wanted)
-    with open_stream(path) as stream:
+    with open_stream(path, keep_workbooks=True) as stream:
         return _read_text_or_binary(stream, wanted)
 
 
@@ -275,6 +275,8 @@ def _parquet_vectors(flat: FlatTable, facts: Callable[[], FileFacts], wanted: Co
     word = next((name for name in WORDS if flat.types.get(name) == pl.String), None)
     vector = next((name for name in VECTORS if isinstance(flat.types.get(name), pl.List | pl.Array)), None)
     if word is None or vector is None:
+        if (shape := shape_of_file(flat.path)).goes_to:
+            raise wrong_kind(flat.path, shape, "word vectors: words, and lists of numbers")
         raise SourceError(
             f"{flat.path}: got a Parquet table with the columns {examples(flat.columns, limit=20)}, "
             "expected word (text) and vector (lists of numbers). Rename or convert its columns."

@@ -74,7 +74,7 @@ def read_table(path: Path, columns: Columns, *, skip_bad_rows: bool, limit: int 
 def _read(source: Source, flat: FlatTable, columns: Columns) -> pl.DataFrame:
     needs = columns.needs()
     if missing := flat.missing(needs):
-        check_no_other_kind(source, f"a table with the columns {examples(dict.fromkeys(missing))}")
+        check_no_other_kind(source, [need.names[0] for need in needs.values()])
         raise SourceError(
             f"{flat.path}: got a table with the columns {examples(flat.columns, limit=20) or 'none'}, "
             f"expected {examples(dict.fromkeys(missing))} too. "

@@ -1,7 +1,7 @@
 """What a file is and what it holds, by its content: every family's table of formats is asked."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from shortcut_miner.sources.images import regions
 from shortcut_miner.sources.opening.files import FileFacts, Source, file_facts, find_file, open_source
 from shortcut_miner.sources.opening.kinds import Content, Format, Shape, find_format, wrong_kind
 from shortcut_miner.sources.opening.npz import npz_names
-from shortcut_miner.sources.opening.streams import facts_and_packing, start_of
+from shortcut_miner.sources.opening.streams import START_BYTES, facts_and_packing, start_of
 from shortcut_miner.sources.shapes import (
     ANSWERS,
     IMAGES,
@@ -104,6 +104,8 @@ def known_format(content: Content, formats: Sequence[Format], expected: str) -> 
     SourceError
         It has none of them; the message says what it is instead.
     """
+    if shape := shape_of_start(content.source.content[:START_BYTES], all_formats()):
+        raise wrong_kind(content.source.path, shape, expected)
     found = find_format(content, formats)
     if found is None and content.forms == ("Parquet",) and not shape_of(content, all_formats()).goes_to:
         # Its reader names the columns that are missing.
@@ -113,17 +115,26 @@ def known_format(content: Content, formats: Sequence[Format], expected: str) -> 
     return found
 
 
-def check_no_other_kind(source: Source, expected: str) -> None:
-    """Raise SourceError if a file is of a format that other options take.
+def check_no_other_kind(source: Source, needed: Collection[str], expected: str = "") -> None:
+    """Raise SourceError if a file that lacks columns is of a format that other options take.
 
-    For readers of freely named columns that found none of theirs.
+    Parameters
+    ----------
+    source : Source
+    needed : collection of str
+        The columns. Where one of several is missing, nothing is raised: the reader's own words name it.
+    expected : str, optional
+        In words; by default a table with these columns.
     """
+    content = Content(source)
     try:
-        shape = shape_of(Content(source), all_formats())
+        shape = shape_of(content, all_formats())
+        missing = {*needed} - {*content.table.columns}
     except SourceError:
         return  # told in the reader's own words
-    if shape.goes_to or not shape.is_table:
-        raise wrong_kind(source.path, shape, expected)
+    is_almost = len(missing) == 1 < len({*needed})
+    if not is_almost and (shape.goes_to or not shape.is_table):
+        raise wrong_kind(source.path, shape, expected or f"a table with {', '.join(dict.fromkeys(needed))}")
 
 
 def _shape_by_start(path: str | os.PathLike[str]) -> Shape | None:

@@ -87,7 +87,7 @@ def read_pools(path: Path) -> Reading:
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
     if not {*POOL_SCHEMA} <= {*flat.columns}:
-        check_no_other_kind(source, "the pools.parquet of a build")
+        check_no_other_kind(source, POOL_SCHEMA, "the pools.parquet of a build")
     if not flat.types:
         raise SourceError(
             f"{path}: got a {flat.form} table, expected the pools.parquet of a build. Give that file."

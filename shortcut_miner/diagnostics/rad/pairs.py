@@ -85,7 +85,7 @@ def read_pairs(path: Path) -> Reading:
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
     if flat.missing(_NEEDS):
-        check_no_other_kind(source, f"a table with {', '.join(_COLUMNS)}")
+        check_no_other_kind(source, _COLUMNS[:2])
     if flat.missing(_NEEDS) or not flat.total:
         raise SourceError(
             f"{path}: got {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}, "

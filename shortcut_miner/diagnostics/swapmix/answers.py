@@ -103,7 +103,7 @@ def read_plan_answers(
     rows = left_out = 0
     flat = open_table(source)
     if flat.missing(COLUMNS):
-        check_no_other_kind(source, f"a table with {', '.join(COLUMNS)}")
+        check_no_other_kind(source, COLUMNS)
     for block in _blocks(flat):
         joined = block.join(places, on="question_id", how="left", validate="m:1", maintain_order="left")
         place = joined["place"].cast(pl.Int64).fill_null(_NONE).to_numpy()

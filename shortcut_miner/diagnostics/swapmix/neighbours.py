@@ -24,6 +24,7 @@ from shortcut_miner.sources.recognise import check_no_other_kind
 SIMILAR_PARQUET, OBJ_MATCHING = "similar classes Parquet", "obj_matching JSON"
 DECIMALS = 6  # of a cosine: coarser than what linear algebra libraries differ by
 _BLOCK = 1024
+_NEEDS = {"class": Column("text"), "neighbour": Column("text"), "cosine": Column("number")}
 _EXPECTED = "a Parquet table with class, neighbour, cosine, or {class: {neighbour: cosine}}"
 
 
@@ -134,10 +135,9 @@ def read_similar_classes(path: Path) -> Reading:
 
 def _similar_parquet(source: Source) -> pl.DataFrame:
     flat = open_table(source)
-    if not {"class", "neighbour", "cosine"} <= {*flat.columns}:
-        check_no_other_kind(source, _EXPECTED)
-    needs = {"class": Column("text"), "neighbour": Column("text"), "cosine": Column("number")}
-    table, _ = read_columns(flat, needs)
+    if flat.missing(_NEEDS):
+        check_no_other_kind(source, _NEEDS, _EXPECTED)
+    table, _ = read_columns(flat, _NEEDS)
     check_has_rows(flat, "neighbours")
     problems = [
         problem
@@ -154,7 +154,7 @@ def _similar_parquet(source: Source) -> pl.DataFrame:
 
 def _obj_matching(source: Source) -> pl.DataFrame:
     if first_bytes(source.content) != b"{" or Content(source).is_lines:
-        check_no_other_kind(source, _EXPECTED)
+        check_no_other_kind(source, _NEEDS, _EXPECTED)
     top = parse_json(source).top
     records: Sequence[tuple[str, msgspec.Raw]] = list(top.items()) if isinstance(top, dict) else []
     rows: list[tuple[str, str, float]] = []

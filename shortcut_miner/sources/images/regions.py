@@ -26,6 +26,7 @@ from shortcut_miner.sources.images.regions_flat import (
     OPEN_IMAGES_CSV,
     REGION_COLUMNS,
     REGIONS_PARQUET,
+    OtherColumnsError,
     open_images_regions,
     parquet_regions,
     starts_open_images,
@@ -180,7 +181,12 @@ def _read(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
             f"{files.path}: got {found.kind} and {files.info.name} beside it, expected {found.kind} alone. "
             "Leave --detections-info out."
         )
-    read: tuple[RawRegions, list[FileFacts]] = found.read(files)
+    try:
+        read: tuple[RawRegions, list[FileFacts]] = found.read(files)
+    except OtherColumnsError:
+        if (shape := _shape(files.path)).goes_to:
+            raise wrong_kind(str(files.path), shape, found.kind) from None
+        raise
     return read
 
 

@@ -1,6 +1,7 @@
 """Compression (gzip, Zstandard, zip) removed by the first bytes, whole or as a stream; others are refused."""
 
 import contextlib
+import errno
 import io
 import lzma
 import struct
@@ -19,6 +20,7 @@ CUT = "Download or copy it again: it was probably cut"
 _PACKED_BYTES = 1 << 16  # unpacked at a time when streaming
 _ZIP, _EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, ValueError)
+_DAMAGE = (None, errno.EINVAL)  # what an OSError of bzip2, or of a seek before the start, is; not the disk's
 _ZIP_REFUSED = (RuntimeError, NotImplementedError)  # encrypted, or a rare compression
 _WORKBOOK_PART = "xl/workbook.xml"
 _UNPACK = "Unpack it first, then give the file inside"
@@ -144,7 +146,7 @@ def zip_names(stored: BinaryIO) -> list[str]:
     try:
         with zipfile.ZipFile(stored) as archive:
             return archive.namelist()
-    except (*_ZIP_ERRORS, *_ZIP_REFUSED):
+    except (*_ZIP_ERRORS, *_ZIP_REFUSED, OSError):
         return []
 
 
@@ -199,7 +201,7 @@ def zip_errors(shown: str) -> Iterator[None]:
             f"{shown}: got a zip member that can't be opened ({error}), expected a plain one. {_UNPACK}."
         ) from error
     except (*_ZIP_ERRORS, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # the disk's, not bzip2's
+        if isinstance(error, OSError) and error.errno not in _DAMAGE:
             raise
         raise SourceError(
             f"{shown}: got a zip file that is damaged or ends too early ({error}), "

@@ -142,7 +142,7 @@ def _needs(source: Source, flat: FlatTable, names: Mapping[str, str]) -> dict[st
         if found[name] is None and not need.is_optional
     ]
     if missing:
-        check_no_other_kind(source, f"a table with {', '.join(_NEEDED)}")
+        check_no_other_kind(source, [names[name] for name in _NEEDED])
     if missing or not flat.total:
         got = f"a table of {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}"
         title = f"{flat.path}: got {got}, expected {', '.join(_NEEDED)}. {_ADVICE}."

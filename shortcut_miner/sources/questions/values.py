@@ -91,7 +91,7 @@ def _read_values(source: Source, flat: FlatTable, columns: Mapping[str, Kind], w
         for name, kind in columns.items()
     }
     if (flat.total or not is_json) and (missing := flat.missing(needs)):
-        check_no_other_kind(source, f"a table with {', '.join(columns)}")
+        check_no_other_kind(source, columns)
         raise SourceError(
             f"{source.path}: got records with {examples(flat.columns, limit=20) or 'nothing'}, expected "
             f"{', '.join(missing)} too. Check that this is the right file."

@@ -140,8 +140,8 @@ def test_what_is_no_embedding_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "b.npz", words=np.array(WORDS, dtype=object), vectors=VECTORS)
     np.savez(tmp_path / "c.npz", words=np.array(WORDS), other=VECTORS)
     for name, message in (
-        ("a", "expected one row of numbers a word"),
-        ("b", "expected plain arrays"),
+        ("a", "expected texts and one row of numbers for each"),
+        ("b", "expected a plain array"),
         ("c", "expected words and vectors"),
     ):
         with pytest.raises(SourceError, match=message):
@@ -196,7 +196,7 @@ def test_given_neighbours(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[]", "no JSON object of classes"),
+        ("[]", "got an empty JSON list, expected a Parquet table with class"),
         ('{"a": ["b"]}', "'a' with other values"),
         ('{"a": {"b": 2}}', "'a' with other values"),
         ('{"a": {"b": 0.5}', "expected its end"),
