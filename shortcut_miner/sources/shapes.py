@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.sources.answers.evaluators import ID_FIELDS
 from shortcut_miner.sources.answers.formats import PREDICTIONS, SOFT_LABELS
+from shortcut_miner.sources.answers.results import GQA_FIELDS
 from shortcut_miner.sources.images.formats import LABELS, SCENE_GRAPHS
 from shortcut_miner.sources.opening.csv_text import TextTable
 from shortcut_miner.sources.opening.flat_tables import FlatTable
@@ -31,6 +33,7 @@ _TABLES = (
         "rad build --questions, with --columns answer=multiple_choice_answer",
     ),
 )
+_MINE = "mine, with the names of its columns"
 # Fields of released files' lines that no command reads -> what they are.
 _NOT_READ = (
     ({"question_id", "image", "text", "label"}, "POPE questions JSONL"),
@@ -126,7 +129,9 @@ def _table(content: Content) -> Shape:
 
 def _taken_by(table: FlatTable) -> str:
     """Return what takes a table by the names of its columns."""
-    return next((goes_to for names, goes_to in _TABLES if names <= {*table.columns}), "")
+    columns = {*table.columns}
+    is_mined = "answer" in columns and not columns & {*ID_FIELDS, *GQA_FIELDS}
+    return next((goes_to for names, goes_to in _TABLES if names <= columns), _MINE if is_mined else "")
 
 
 def _for_tables(table: FlatTable, shape: Shape) -> Shape:

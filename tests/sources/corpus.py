@@ -136,14 +136,15 @@ CORPUS: dict[str, dict[str, bytes]] = {
         "npz word vectors": npz(words=np.array(["dog"]), vectors=np.ones((1, 2))),
     },
 }  # fmt: skip
+MINE = "mine, with the names of its columns"
 # Tables of other columns -> content and what takes them.
 TABLES: dict[str, tuple[bytes, str]] = {
-    "a text table with the columns 'items', 'answer'": (b"items,answer\ndog,red\n", ""),
-    "a Parquet table with the columns 'items', 'answer'": (parquet(items=["dog"], answer=["red"]), ""),
-    "an Arrow table with the columns 'items', 'answer'": (arrow(items=["dog"], answer=["red"]), ""),
-    "an .xlsx file with the columns 'items', 'answer'": (xlsx(items=["dog"], answer=["red"]), ""),
-    "JSON Lines with the keys 'items', 'answer'": (lines({"items": ["dog"], "answer": "red"}), ""),
-    "a JSON list of records with 'items', 'answer'": (lines([{"items": ["dog"], "answer": "red"}]), ""),
+    "a text table with the columns 'items', 'answer'": (b"items,answer\ndog,red\n", MINE),
+    "a Parquet table with the columns 'items', 'answer'": (parquet(items=["dog"], answer=["red"]), MINE),
+    "an Arrow table with the columns 'items', 'answer'": (arrow(items=["dog"], answer=["red"]), MINE),
+    "an .xlsx file with the columns 'items', 'answer'": (xlsx(items=["dog"], answer=["red"]), MINE),
+    "JSON Lines with the keys 'items', 'answer'": (lines({"items": ["dog"], "answer": "red"}), MINE),
+    "a JSON list of records with 'items', 'answer'": (lines([{"items": ["dog"], "answer": "red"}]), MINE),
     "a text table with the columns 'original_id', 'augmented_id'": (
         b"original_id,augmented_id\n1,2\n", "rad score --pairs",
     ),
@@ -198,6 +199,6 @@ def readers(folder: Path) -> dict[str, Read]:
 def table_readers() -> dict[str, Read]:
     """Return the readers of tables of freely named columns."""
     return {
-        "mine": lambda path: read_table(path, _ITEMS, skip_bad_rows=False, limit=None),
+        MINE: lambda path: read_table(path, _ITEMS, skip_bad_rows=False, limit=None),
         "rad build --questions": read_question_table,
     }

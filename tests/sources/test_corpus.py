@@ -75,13 +75,14 @@ def test_other_tables_are_described_and_what_takes_them_is_named(kind: str, tmp_
     found = recognise(path)
     assert (found.kind, found.is_known, found.is_table, found.goes_to) == (kind, False, True, goes_to)
     finding = find_out(path, 5)
-    assert finding.notes == ("shortcut-miner mine can read it, given the names of its columns",)
+    note = "shortcut-miner mine can read it, given the names of its columns"
+    assert (finding.goes_to, finding.notes) == (goes_to, (note,))
     for read in readers(tmp_path).values():
         message = message_of(read, path)
         check_clear(message, path)
-        assert not goes_to or message.endswith(f". Give it to {goes_to}.")
+        assert message.endswith(f". Give it to {goes_to}.")
     for name, read in table_readers().items():
-        if name == (goes_to or "mine"):
+        if name == goes_to:
             read(path)
         else:
             check_clear(message_of(read, path), path)

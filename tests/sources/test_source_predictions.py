@@ -182,7 +182,7 @@ def test_an_open_quote_and_bytes_that_are_no_text(write: Write) -> None:
 @pytest.mark.parametrize(
     ("content", "got"),
     [
-        ("question,answer\n1,yes\n", "a text table with the columns 'question', 'answer' (1 rows)"),
+        ("question,label\n1,yes\n", "a text table with the columns 'question', 'label' (1 rows)"),
         ("yes\nno\n", "text that starts with 'yes no'"),
         (" \n \n", "nothing but blanks"),
         ({"a": 1}, "a JSON object with the keys 'a' (1 keys)"),

@@ -117,6 +117,8 @@ def _opened(
             content, packing, member = unpack(
                 shown, stored, member, is_whole=False, keep_workbooks=keep_workbooks
             )
+            if isinstance(content, io.BytesIO):  # a workbook in another layer
+                content = io.BufferedReader(content, buffer_size=BUFFER_BYTES)
             if content.peek(len(UTF8_BOM))[: len(UTF8_BOM)] == UTF8_BOM:
                 content.read(len(UTF8_BOM))
         if is_refused:
