@@ -14,9 +14,7 @@ _MAX_PROBLEM, _MAX_EXAMPLE, _MAX_EXAMPLES = 300, 60, 600  # characters
 MAX_MESSAGE = 1900
 # What a terminal would obey or not show: control characters, marks of writing direction, line separators that
 # are no newline, halves of a surrogate pair.
-_UNSEEN = re.compile(
-    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
+UNSEEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _LEAST_LIKENESS = 0.7
 _MANY_NAMES = 10_000  # comparing takes some microseconds a name
 
@@ -57,7 +55,7 @@ def visible(text: str) -> str:
     >>> visible("a \x1b[2J\n")
     'a \\x1b[2J\n'
     """
-    return _UNSEEN.sub(lambda found: repr(found[0])[1:-1], text)
+    return UNSEEN.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def shortened(text: str, most: int = _MAX_EXAMPLE) -> str:

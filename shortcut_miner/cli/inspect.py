@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from shortcut_miner.sources.recognise import FileKind
 
 Paths = Annotated[tuple[Path, ...], Parameter(group=INPUTS, negative=())]
-_FOR_MINE = (
-    "a Parquet table", "an Arrow table", "an .xlsx file with", "a text table", "JSON Lines",
-    "a JSON list of records",
-)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +40,8 @@ class Finding:
         Reason -> records that don't fit.
     problems : tuple of str
         What is wrong, in words.
+    goes_to : str
+        The commands and options that take it.
     """
 
     path: str
@@ -53,6 +51,7 @@ class Finding:
     notes: tuple[str, ...] = ()
     dropped: Mapping[str, int] = dataclasses.field(default_factory=dict)
     problems: tuple[str, ...] = ()
+    goes_to: str = ""
 
 
 def inspect(paths: Paths, /, *, most: MostShown = 5, shown: Shown = DEFAULT_SHOWN) -> int:
@@ -104,7 +103,14 @@ def find_out(path: Path, most: int) -> Finding:
             raise
         return Finding(path=str(path), kind="not known", counts={}, problems=tuple(str(error).splitlines()))
     facts = {"size": kind.file.size, "packing": list(kind.packing), "sha256": kind.file.sha256}
-    finding = Finding(path=str(path), kind=kind.kind, counts=kind.counts, facts=facts, notes=kind.notes)
+    finding = Finding(
+        path=str(path),
+        kind=kind.kind,
+        counts=kind.counts,
+        facts=facts,
+        notes=kind.notes,
+        goes_to=kind.goes_to,
+    )
     return _with_rows(finding, kind, path, most)
 
 
@@ -112,10 +118,10 @@ def _with_rows(finding: Finding, kind: "FileKind", path: Path, most: int) -> Fin
     """Read the file as a command would, and add what that tells."""
     reader = _readers().get(kind.kind)
     if reader is None:
-        if kind.kind.startswith(_FOR_MINE):
+        if kind.is_table:
             hint = "shortcut-miner mine can read it, given the names of its columns"
             return dataclasses.replace(finding, notes=(*finding.notes, hint))
-        if kind.is_known:
+        if kind.is_known or kind.goes_to:
             return finding
         return dataclasses.replace(finding, problems=("no command reads this format",))
     try:
@@ -226,6 +232,7 @@ def _in_words(finding: Finding) -> dict[str, str]:
     provenance = finding.facts.get("provenance", {})
     fields = {
         "is": finding.kind,
+        "for": finding.goes_to,
         "holds": ", ".join(f"{count:,} {what}" for what, count in finding.counts.items()),
         "columns": ", ".join(finding.facts.get("columns", ())),
         "from": ", ".join(f"{one['role']} {one['name']}" for one in provenance.get("inputs", ())),

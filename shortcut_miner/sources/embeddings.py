@@ -4,7 +4,6 @@ Only the words asked for are kept, so files of several gigabytes need little mem
 """
 
 import os
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,16 +21,24 @@ from shortcut_miner.sources.opening.flat_tables import (
     open_columns,
     read_kept,
 )
+from shortcut_miner.sources.opening.kinds import wrong_kind
 from shortcut_miner.sources.opening.npz import npz_names, read_npz
 from shortcut_miner.sources.opening.streams import Stream, open_stream, start_of
+from shortcut_miner.sources.recognise import shape_of_file
+from shortcut_miner.sources.vector_formats import (
+    GLOVE,
+    NPZ,
+    SPACY,
+    VECTORS,
+    VECTORS_PARQUET,
+    WORD2VEC_TEXT,
+    WORDS,
+    header_of,
+    vectors_kind,
+)
 
 Vectors = NDArray[np.float64]
 
-GLOVE, WORD2VEC_TEXT, WORD2VEC_BINARY = "GloVe text", "word2vec text", "word2vec binary"
-NPZ, VECTORS_PARQUET, SPACY = "npz word vectors", "Parquet word vectors", "spaCy pipeline"
-_WORDS = ("words", "word", "names", "name", "class", "labels", "vocab", "tokens")
-_VECTORS = ("vectors", "vector", "embeddings", "embedding", "matrix", "weights")
-_HEADER = re.compile(rb"\s*(\d+) +(\d+)\s*\Z")
 _CHUNK = 1 << 22
 _MAX_WORD = 2000  # bytes; a longer one means that the file is no word2vec binary
 
@@ -87,7 +94,7 @@ def read_embeddings(source: str | os.PathLike[str], wanted: Collection[str]) -> 
         return _read_npz(path, wanted)
     if start_of(path).startswith(PARQUET_MAGIC):
         return _read_parquet(path, wanted)
-    with open_stream(path) as stream:
+    with open_stream(path, keep_workbooks=True) as stream:
         return _read_text_or_binary(stream, wanted)
 
 
@@ -145,30 +152,19 @@ def _is_path(path: Path) -> bool:
 
 
 def _read_text_or_binary(stream: Stream, wanted: Collection[str]) -> Embeddings:
-    first, _, rest = stream.start().partition(b"\n")
-    header = _HEADER.match(first)
-    if header is None:
-        size = len(first.split(b" ")) - 1 if first.strip() else 0
-        if size < 1 or not _are_numbers(first.split(b" ")[1:]):
-            raise SourceError(
-                f"{stream.path}: got text that starts with {first[:40]!r}, expected word vectors: a word and "
-                "its numbers a line, a word2vec header, npz or Parquet. Check that this is the right file."
-            )
-        return _collect(stream, _text_rows(stream, size, wanted), size, GLOVE, wanted)
-    count, size = int(header[1]), int(header[2])
+    start = stream.start()
+    kind = vectors_kind(start)
+    if kind is None:
+        expected = "word vectors: a word and its numbers a line, a word2vec header, npz or Parquet"
+        raise wrong_kind(stream.path, shape_of_file(stream.path), expected)
+    if kind == GLOVE:
+        size = len(start.partition(b"\n")[0].split(b" ")) - 1
+        return _collect(stream, _text_rows(stream, size, wanted), size, kind, wanted)
+    count, size = header_of(start) or (0, 0)
     stream.content.readline()
-    fields = rest.partition(b"\n")[0].strip().split(b" ")
-    if len(fields) > size and _are_numbers(fields[-size:]):
-        return _collect(stream, _text_rows(stream, size, wanted, 1), size, WORD2VEC_TEXT, wanted)
-    return _collect(stream, _binary_rows(stream, count, size, wanted), size, WORD2VEC_BINARY, wanted)
-
-
-def _are_numbers(fields: list[bytes]) -> bool:
-    try:
-        np.array(fields, dtype="S").astype(np.float64)
-    except ValueError:
-        return False
-    return bool(fields)
+    is_text = kind == WORD2VEC_TEXT
+    rows = _text_rows(stream, size, wanted, 1) if is_text else _binary_rows(stream, count, size, wanted)
+    return _collect(stream, rows, size, kind, wanted)
 
 
 Rows = Iterator[tuple[str, Vectors]]
@@ -244,9 +240,9 @@ def _embeddings(
 
 
 def _read_npz(path: Path, wanted: Collection[str]) -> Embeddings:
-    arrays = read_npz(path, (*_WORDS, *_VECTORS))
-    words = next((arrays[name] for name in _WORDS if name in arrays), None)
-    vectors = next((arrays[name] for name in _VECTORS if name in arrays), None)
+    arrays = read_npz(path, (*WORDS, *VECTORS))
+    words = next((arrays[name] for name in WORDS if name in arrays), None)
+    vectors = next((arrays[name] for name in VECTORS if name in arrays), None)
     if words is None or vectors is None:
         raise SourceError(
             f"{path}: got an npz file with {examples(npz_names(path))}, expected words and vectors. "
@@ -276,9 +272,11 @@ def _read_parquet(path: Path, wanted: Collection[str]) -> Embeddings:
 
 
 def _parquet_vectors(flat: FlatTable, facts: Callable[[], FileFacts], wanted: Collection[str]) -> Embeddings:
-    word = next((name for name in _WORDS if flat.types.get(name) == pl.String), None)
-    vector = next((name for name in _VECTORS if isinstance(flat.types.get(name), pl.List | pl.Array)), None)
+    word = next((name for name in WORDS if flat.types.get(name) == pl.String), None)
+    vector = next((name for name in VECTORS if isinstance(flat.types.get(name), pl.List | pl.Array)), None)
     if word is None or vector is None:
+        if (shape := shape_of_file(flat.path)).goes_to:
+            raise wrong_kind(flat.path, shape, "word vectors: words, and lists of numbers")
         raise SourceError(
             f"{flat.path}: got a Parquet table with the columns {examples(flat.columns, limit=20)}, "
             "expected word (text) and vector (lists of numbers). Rename or convert its columns."

@@ -8,12 +8,13 @@ import polars as pl
 
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.sources.opening.columns import Column
-from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_columns
 from shortcut_miner.sources.opening.json_text import decoding_error
 from shortcut_miner.sources.opening.nested import TEXTS, holds_texts, is_text, unpacked
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, bad_records
 from shortcut_miner.sources.opening.serialised import LISTS_NOTE, unpacked_cells
+from shortcut_miner.sources.recognise import check_no_other_kind
 from shortcut_miner.text import basic_english
 
 WITHOUT_ANSWER = "rows without an answer"
@@ -56,7 +57,7 @@ def read_table(path: Path, columns: Columns, *, skip_bad_rows: bool, limit: int 
             f"--words, --objects: got neither, expected a column of items of {flat.path}. Name one or both "
             f"of {examples(flat.columns, limit=20)}."
         )
-    table = _read(flat, columns)
+    table = _read(source, flat, columns)
     table = table if limit is None else table.head(limit)
     rows = pl.DataFrame(
         {
@@ -79,9 +80,10 @@ def read_table(path: Path, columns: Columns, *, skip_bad_rows: bool, limit: int 
     )
 
 
-def _read(flat: FlatTable, columns: Columns) -> pl.DataFrame:
+def _read(source: Source, flat: FlatTable, columns: Columns) -> pl.DataFrame:
     needs = columns.needs()
     if missing := flat.missing(needs):
+        check_no_other_kind(source, [need.names[0] for need in needs.values()])
         raise SourceError(
             f"{flat.path}: got a table with the columns {examples(flat.columns, limit=20) or 'none'}, "
             f"expected {examples(dict.fromkeys(missing))} too. "

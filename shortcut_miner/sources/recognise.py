@@ -1,16 +1,25 @@
 """What a file is and what it holds, by its content: every family's table of formats is asked."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.images import regions
-from shortcut_miner.sources.opening.files import FileFacts, find_file, open_source
-from shortcut_miner.sources.opening.kinds import Content, Format, find_format, wrong_kind
-from shortcut_miner.sources.opening.streams import facts_and_packing
-from shortcut_miner.sources.shapes import ANSWERS, IMAGES, QUESTIONS, shape_of
+from shortcut_miner.sources.opening.files import FileFacts, Source, file_facts, find_file, open_source
+from shortcut_miner.sources.opening.kinds import Content, Format, Shape, find_format, wrong_kind
+from shortcut_miner.sources.opening.npz import npz_names
+from shortcut_miner.sources.opening.streams import START_BYTES, facts_and_packing, start_of
+from shortcut_miner.sources.shapes import (
+    ANSWERS,
+    IMAGES,
+    QUESTIONS,
+    shape_of,
+    shape_of_start,
+    shape_or_text,
+)
+from shortcut_miner.sources.vector_formats import NPZ, VECTORS, VECTORS_GO_TO, WORDS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +38,10 @@ class FileKind:
         Compression layers removed, outermost first.
     file : FileFacts
     notes : tuple of str
+    goes_to : str
+        The commands and options that take it; "" if there are none.
+    is_table : bool
+        Whether it is a table of other columns, of which ``mine`` may be told the names.
     """
 
     kind: str
@@ -37,6 +50,8 @@ class FileKind:
     packing: tuple[str, ...]
     file: FileFacts
     notes: tuple[str, ...] = ()
+    goes_to: str = ""
+    is_table: bool = False
 
 
 def all_formats() -> tuple[Format, ...]:
@@ -54,17 +69,30 @@ def recognise(path: str | os.PathLike[str]) -> FileKind:
     BackendError
         An .xlsx file without fastexcel.
     """
-    if kind := _streamed(path):
-        return kind
+    if shape := _shape_by_start(path):
+        file, packing = facts_and_packing(path) if shape.kind != NPZ else (file_facts(Path(path)), ())
+        return _file_kind(shape, packing, file)
     source = open_source(path, keep_workbooks=True)
-    shape = shape_of(Content(source), all_formats())
+    return _file_kind(shape_of(Content(source), all_formats()), source.packing, source.facts())
+
+
+def shape_of_file(path: str | os.PathLike[str]) -> Shape:
+    """Return what a file is, for the message of a reader that can't read it; see :func:`recognise`."""
+    if shape := _shape_by_start(path):
+        return shape
+    return shape_or_text(Content(open_source(path, keep_workbooks=True)), all_formats())
+
+
+def _file_kind(shape: Shape, packing: tuple[str, ...], file: FileFacts) -> FileKind:
     return FileKind(
         kind=shape.kind,
         counts=shape.counts,
         is_known=shape.is_known,
-        packing=source.packing,
-        file=source.facts(),
+        packing=packing,
+        file=file,
         notes=shape.notes,
+        goes_to=shape.goes_to,
+        is_table=shape.is_table,
     )
 
 
@@ -76,26 +104,47 @@ def known_format(content: Content, formats: Sequence[Format], expected: str) -> 
     SourceError
         It has none of them; the message says what it is instead.
     """
+    if shape := shape_of_start(content.source.content[:START_BYTES], all_formats()):
+        raise wrong_kind(content.source.path, shape, expected)
     found = find_format(content, formats)
-    if found is None and content.forms == ("Parquet",):
+    if found is None and content.forms == ("Parquet",) and not shape_of(content, all_formats()).goes_to:
         # Its reader names the columns that are missing.
         found = next((one for one in formats if one.form == "Parquet"), None)
     if found is None:
-        if content.forms == ("CSV",) and all(one.form != "CSV" for one in formats):
-            content.json  # noqa: B018  # says why text is no JSON
-        raise wrong_kind(content.source, shape_of(content, all_formats()), expected)
+        raise wrong_kind(content.source.path, shape_or_text(content, all_formats()), expected)
     return found
 
 
-def _streamed(path: str | os.PathLike[str]) -> FileKind | None:
-    """Return the format of a file that is never read as a whole; None for every other file."""
-    if not find_file(Path(path))[0].is_file():  # a pipe must not be opened twice
-        return None
+def check_no_other_kind(source: Source, needed: Collection[str], expected: str = "") -> None:
+    """Raise SourceError if a file that lacks columns is of a format that other options take.
+
+    Parameters
+    ----------
+    source : Source
+    needed : collection of str
+        The columns. Where one of several is missing, nothing is raised: the reader's own words name it.
+    expected : str, optional
+        In words; by default a table with these columns.
+    """
+    content = Content(source)
     try:
-        found = regions.region_format(path)
+        shape = shape_of(content, all_formats())
+        missing = {*needed} - {*content.table.columns}
+    except SourceError:
+        return  # told in the reader's own words
+    is_almost = len(missing) == 1 < len({*needed})
+    if not is_almost and (shape.goes_to or not shape.is_table):
+        raise wrong_kind(source.path, shape, expected or f"a table with {', '.join(dict.fromkeys(needed))}")
+
+
+def _shape_by_start(path: str | os.PathLike[str]) -> Shape | None:
+    """Return the shape of a file that is never read as a whole; None for every other file."""
+    file, member = find_file(Path(path))
+    if not file.is_file():  # a pipe must not be opened twice
+        return None
+    if member is None and (names := {*npz_names(file)}) and names & {*WORDS} and names & {*VECTORS}:
+        return Shape(NPZ, goes_to=VECTORS_GO_TO)
+    try:
+        return shape_of_start(start_of(path), all_formats())
     except SourceError:
         return None  # told in the words of whoever reads it whole
-    if found is None or not found.is_streamed:
-        return None
-    facts, packing = facts_and_packing(path)
-    return FileKind(kind=found.kind, counts={}, is_known=True, packing=packing, file=facts)

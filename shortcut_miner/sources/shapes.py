@@ -3,40 +3,109 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shortcut_miner.errors import examples
+from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.sources.answers.evaluators import ID_FIELDS
 from shortcut_miner.sources.answers.formats import PREDICTIONS, SOFT_LABELS
+from shortcut_miner.sources.answers.results import GQA_FIELDS
 from shortcut_miner.sources.images.formats import LABELS, SCENE_GRAPHS
+from shortcut_miner.sources.opening.csv_text import TextTable
+from shortcut_miner.sources.opening.flat_tables import FlatTable
 from shortcut_miner.sources.opening.json_text import Top, excerpt, fields_of, first_bytes
 from shortcut_miner.sources.opening.kinds import Content, Format, Shape, find_format
+from shortcut_miner.sources.opening.streams import START_BYTES
 from shortcut_miner.sources.questions import formats as questions
+from shortcut_miner.sources.vector_formats import VECTORS_GO_TO, vectors_kind
 
 QUESTIONS = (*questions.QUESTIONS, *questions.ANNOTATIONS, *questions.GQA)
 IMAGES, ANSWERS = (*LABELS, *SCENE_GRAPHS), (*PREDICTIONS, *SOFT_LABELS)
+# Fewest numbers after a word that make a text a file of word vectors, and not any text.
+_LEAST_DIMENSIONS = 5
+# Columns of tables that are read by their names -> what takes them; of those that fit the first.
+_TABLES = (
+    ({"original_id", "augmented_id"}, "rad score --pairs"),
+    ({"question_id", "perturbation", "answer"}, "swapmix score --predictions"),
+    ({"question_id", "region_index", "importance"}, "fpvg score --importance"),
+    ({"class", "neighbour", "cosine"}, "swapmix build --similar-classes"),
+    ({"word", "vector"}, VECTORS_GO_TO),
+    ({"question_id", "question", "answer"}, "rad build --questions"),
+    (
+        {"question_id", "question", "multiple_choice_answer"},
+        "rad build --questions, with --columns answer=multiple_choice_answer",
+    ),
+)
+_MINE = "mine, with the names of its columns"
+# Fields of released files' lines that no command reads -> what they are.
+_NOT_READ = (
+    ({"question_id", "image", "text", "label"}, "POPE questions JSONL"),
+    ({"question_id", "prompt", "text", "answer_id"}, "LLaVA answers JSONL"),
+)
 
 
 def shape_of(content: Content, formats: Sequence[Format]) -> Shape:
-    """Return what a file is: one of some formats, or a description."""
+    """Return what a file is: one of some formats, or a description.
+
+    Raises
+    ------
+    SourceError
+        It is damaged, or JSON that breaks off.
+    """
+    if shape := shape_of_start(content.source.content[:START_BYTES], formats):
+        return shape
     if (found := find_format(content, formats)) and found.form:
         notes = content.json.notes if found.form == "JSON" else ()
-        return Shape(found.kind, found.count(content.view(found.form)), notes=notes)
+        counts = found.count(content.view(found.form))
+        goes_to = found.goes_to
+        if found in PREDICTIONS and (other := _taken_by(content.table)):
+            goes_to += f"; or, if its answers are the right ones, to {other}"
+        return Shape(found.kind, counts, notes=notes, goes_to=goes_to)
     if content.is_lines:
-        keys = examples(fields_of(content.lines[0][1]))
-        return Shape(f"JSON Lines with the keys {keys}", {"lines": len(content.lines)}, is_known=False)
+        fields = fields_of(content.lines[0][1])
+        named = (kind for keys, kind in _NOT_READ if keys <= fields.keys())
+        kind = next(named, f"JSON Lines with the keys {examples(fields)}")
+        return _for_tables(content.table, Shape(kind, {"lines": len(content.lines)}, is_known=False))
     if content.forms[-1] == "JSON":
-        return replace(_document(content.json.top), notes=content.json.notes)
+        shape = replace(_document(content.json.top), notes=content.json.notes)
+        return _for_tables(content.table, shape) if shape.is_table else shape
     return _table(content)
+
+
+def shape_of_start(start: bytes, formats: Sequence[Format]) -> Shape | None:
+    """Return what a file is that is never read as a whole, by its first bytes; None for every other file."""
+    found = next((one for one in formats if one.is_streamed and one.starts_with(start)), None)
+    if found is not None:
+        return Shape(found.kind, goes_to=found.goes_to)
+    if _is_features(start):
+        return Shape("VinVL features TSV, which has no boxes", is_known=False)
+    if kind := vectors_kind(start, _LEAST_DIMENSIONS):
+        return Shape(kind, goes_to=VECTORS_GO_TO)
+    return None
+
+
+def text_shape(content: Content) -> Shape:
+    """Return how a text starts."""
+    start = excerpt(first_bytes(content.source.content, 40))
+    return Shape(f"text that starts with '{start}'" if start else "nothing but blanks", is_known=False)
+
+
+def _is_features(start: bytes) -> bool:
+    """Return whether lines are Oscar's ``feature.tsv``: an image, its number of regions, base64."""
+    values = start.split(b"\n", maxsplit=1)[0].split(b"\t")
+    return len(values) == 3 and values[1].strip().isdigit() and len(values[2]) > 40 and b" " not in values[2]
 
 
 def _document(top: Top) -> Shape:
     if not top:
         return Shape(f"an empty JSON {'list' if isinstance(top, list) else 'object'}", is_known=False)
     if isinstance(top, dict):
+        if "answer" in top:  # the one row of a table
+            kind = f"JSON Lines with the keys {examples(top)}"
+            return Shape(kind, {"lines": 1}, is_known=False, is_table=True)
         return Shape(f"a JSON object with the keys {examples(top)}", {"keys": len(top)}, is_known=False)
     fields = fields_of(top[0])
     if not fields:
         return Shape(f"a JSON list that starts with {excerpt(top[0])}", {"values": len(top)}, is_known=False)
     kind = f"a JSON list of records with {examples(fields)}"
-    return Shape(kind, {"records": len(top)}, is_known=False)
+    return Shape(kind, {"records": len(top)}, is_known=False, is_table=True)
 
 
 def _table(content: Content) -> Shape:
@@ -46,11 +115,35 @@ def _table(content: Content) -> Shape:
     if table.form == "xlsx":
         if not table.columns:
             return Shape("an .xlsx file whose first sheet is empty", is_known=False)
-        return Shape(f"an .xlsx file {columns}", counts, is_known=False)
+        return _for_tables(table, Shape(f"an .xlsx file {columns}", counts, is_known=False))
     if table.types:
         article = "an" if table.form == "Arrow" else "a"
-        return Shape(f"{article} {table.form} table {columns}", counts, is_known=False)
+        return _for_tables(table, Shape(f"{article} {table.form} table {columns}", counts, is_known=False))
     if len(table.columns) > 1:
-        return Shape(f"a text table {columns}", counts, is_known=False)
-    start = excerpt(first_bytes(content.source.content, 40))
-    return Shape(f"text that starts with {start!r}" if start else "nothing but blanks", is_known=False)
+        if isinstance(table.content, TextTable) and table.content.uneven:
+            widths = f"{len(table.columns)} values in its first line and other numbers in others"
+            return Shape(f"text with {widths}", {"lines": table.total + 1}, is_known=False)
+        return _for_tables(table, Shape(f"a text table {columns}", counts, is_known=False))
+    return text_shape(content)
+
+
+def _taken_by(table: FlatTable) -> str:
+    """Return what takes a table by the names of its columns."""
+    columns = {*table.columns}
+    is_mined = "answer" in columns and not columns & {*ID_FIELDS, *GQA_FIELDS}
+    return next((goes_to for names, goes_to in _TABLES if names <= columns), _MINE if is_mined else "")
+
+
+def _for_tables(table: FlatTable, shape: Shape) -> Shape:
+    """Return the shape of a table with what takes it by the names of its columns."""
+    return replace(shape, is_table=bool(table.columns), goes_to=_taken_by(table))
+
+
+def shape_or_text(content: Content, formats: Sequence[Format]) -> Shape:
+    """Return :func:`shape_of`; of text that is no table, how it starts."""
+    try:
+        return shape_of(content, formats)
+    except SourceError:
+        if content.forms != ("CSV",):
+            raise
+        return text_shape(content)

@@ -283,10 +283,7 @@ def test_bad_rows_of_a_workbook_are_told_by_their_rows(tmp_path: Path) -> None:
     ("rows", "got"),
     [
         ([], "an .xlsx file whose first sheet is empty"),
-        (
-            [["question_id", "answer"], [1, 2]],
-            "an .xlsx file with the columns 'question_id', 'answer' (1 rows)",
-        ),
+        ([["id", "answer"], [1, 2]], "an .xlsx file with the columns 'id', 'answer' (1 rows)"),
         ([["index", "question"], [1, 2]], "an .xlsx file with the columns 'index', 'question' (1 rows)"),
     ],
 )
@@ -295,6 +292,12 @@ def test_other_workbooks_are_named(tmp_path: Path, rows: Sequence[Any], got: str
     assert message_of(path).startswith(f"{path}: got {got}, expected VQA results JSON")
     found = recognise(path)
     assert (got.startswith(found.kind), found.is_known) == (True, False)
+
+
+def test_a_workbook_of_answers(tmp_path: Path) -> None:
+    path = write_xlsx(tmp_path / "answers.xlsx", [["question_id", "answer"], [1, "red"], ["007", 2]])
+    assert recognise(path).kind == "predictions xlsx"
+    assert read_predictions(path).table.rows() == [("1", "red"), ("007", "2")]
 
 
 def test_a_workbook_of_only_a_header(tmp_path: Path) -> None:
@@ -350,7 +353,7 @@ def test_no_file_of_that_name(tmp_path: Path) -> None:
 
 
 def test_kinds_of_predictions_are_listed() -> None:
-    assert len({one.kind for one in PREDICTIONS}) == len(PREDICTIONS) == 10
+    assert len({one.kind for one in PREDICTIONS}) == len(PREDICTIONS) == 11
 
 
 def test_gqa_predictions(write: Write) -> None:

@@ -424,7 +424,7 @@ def test_hdf5_without_h5py(tmp_path: Path, write: Write, monkeypatch: pytest.Mon
 
 
 def test_what_is_no_detections(write: Write, tmp_path: Path) -> None:
-    with pytest.raises(SourceError, match=r"got hello, expected one of GQA objects HDF5"):
+    with pytest.raises(SourceError, match=r"got text that starts with 'hello', expected one of GQA"):
         read_regions(write("x", "hello"))
     with pytest.raises(SourceError, match=r"got no such file"):
         read_regions(tmp_path / "nothing")

@@ -156,27 +156,32 @@ def test_bad_rows_of_parquet(tmp_path: Path) -> None:
     ]
     kept = read_soft_labels(path, on_bad_row="skip").table
     assert kept.rows() == [("5", "e", 1.0), ("6", "f", 1.0)]
-    pl.DataFrame({"question_id": ["1"], "answer": ["a"]}).write_parquet(path)
-    assert message_of(path).splitlines()[1:] == ["  - column weight: got no such column, expected numbers"]
+    pl.DataFrame({"question_id": ["1"], "label": ["a"], "weight": [1]}).write_parquet(path)
+    assert message_of(path).splitlines()[1:] == ["  - column answer: got no such column, expected text"]
 
 
 @pytest.mark.parametrize(
-    ("content", "got"),
+    ("content", "got", "advice"),
     [
-        ([], "an empty JSON list"),
-        ({}, "an empty JSON object"),
-        ({"1": {}}, "a JSON object with the keys '1' (1 keys)"),
-        ([{"question_id": 1, "answer": "x"}], "VQA results JSON (1 answers)"),
-        ({"questions": [{}]}, "VQA questions JSON (1 questions)"),
-        ({"1": {"classes": ["a"], "scores": [1]}}, "image-to-detection JSON (1 images)"),
+        ([], "an empty JSON list", "Check that this is the right file"),
+        ({"1": {}}, "a JSON object with the keys '1' (1 keys)", "Check that this is the right file"),
+        (
+            [{"question_id": 1, "answer": "x"}], "VQA results JSON (1 answers)",
+            "Give it to vqa-ce score --predictions, rad score --original and --augmented, or fpvg score "
+            "--all",
+        ),
+        (
+            {"1": {"classes": ["a"], "scores": [1]}}, "image-to-detection JSON (1 images)",
+            "Give it to vqa-ce build --detections",
+        ),
     ],
-)
-def test_other_formats_are_named(write: Write, content: Any, got: str) -> None:
+)  # fmt: skip
+def test_other_formats_are_named(write: Write, content: Any, got: str, advice: str) -> None:
     path = write("labels", content)
     assert message_of(path) == (
         f"{path}: got {got}, expected soft labels JSON ([{{question_id, label: {{answer: weight}}}}] or "
         "{question_id: {answer: weight}}), or Parquet with the columns question_id, answer, weight. "
-        "Check that this is the right file."
+        f"{advice}."
     )
 
 

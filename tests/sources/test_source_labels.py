@@ -343,20 +343,33 @@ def test_a_parquet_table_without_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "got"),
+    ("content", "got", "advice"),
     [
-        ({}, "an empty JSON object"),
-        ({"1": {"labels": []}}, "a JSON object with the keys '1' (1 keys)"),
-        ({"questions": [1]}, "VQA questions JSON (1 questions)"),
-        ([{"image_id": 1, "category_id": 1, "score": 1, "bbox": []}], "COCO results JSON (1 detections)"),
-        ([1], "a JSON list that starts with 1 (1 values)"),
+        ({}, "an empty JSON object", "Check that this is the right file"),
+        (
+            {"1": {"labels": []}}, "a JSON object with the keys '1' (1 keys)",
+            "Check that this is the right file",
+        ),
+        (
+            [{"image_id": 1, "category_id": 1, "score": 1, "bbox": []}], "COCO results JSON (1 detections)",
+            "Give it to fpvg or swapmix build --detections",
+        ),
+        (
+            '{"image_id": 1, "detections": []}\n' * 2, "object detection JSONL",
+            "Give it to fpvg or swapmix build --detections",
+        ),
+        (
+            "ImageID,LabelName,Confidence,XMin,XMax,YMin,YMax\n", "Open Images boxes CSV",
+            "Give it to fpvg or swapmix build --detections",
+        ),
+        ([1], "a JSON list that starts with 1 (1 values)", "Check that this is the right file"),
     ],
-)
-def test_another_format_is_named(write: Write, content: object, got: str) -> None:
+)  # fmt: skip
+def test_another_format_is_named(write: Write, content: object, got: str, advice: str) -> None:
     path = write("d.json", content)
     assert message_of(path) == (
         f"{path}: got {got}, expected image-to-detection JSON ({{image: {{classes, scores}}}}), "
-        "COCO instances JSON or labels Parquet. Check that this is the right file."
+        f"COCO instances JSON or labels Parquet. {advice}."
     )
 
 

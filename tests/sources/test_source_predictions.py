@@ -18,7 +18,7 @@ ROWS = [("42", "yes"), ("7", "NA"), ("007", ""), ("9", 'two\nlines, "quoted"\u20
 EXPECTED = (
     "expected VQA results JSON ([{question_id, answer}]), GQA predictions JSON ([{questionId, prediction}]), "
     "JSONL, CSV or Parquet with the columns question_id, answer, lmms-eval samples, or VLMEvalKit results "
-    "(index, prediction). Check that this is the right file."
+    "(index, prediction)."
 )
 
 
@@ -184,10 +184,9 @@ def test_an_open_quote_and_bytes_that_are_no_text(write: Write) -> None:
 @pytest.mark.parametrize(
     ("content", "got"),
     [
-        ("question,answer\n1,yes\n", "a text table with the columns 'question', 'answer' (1 rows)"),
+        ("question,label\n1,yes\n", "a text table with the columns 'question', 'label' (1 rows)"),
         ("yes\nno\n", "text that starts with 'yes no'"),
         (" \n \n", "nothing but blanks"),
-        ({"questions": [{}]}, "VQA questions JSON (1 questions)"),
         ({"a": 1}, "a JSON object with the keys 'a' (1 keys)"),
         ('{"a": 1}\n{"a": 2}\n', "JSON Lines with the keys 'a' (2 lines)"),
         ([], "an empty JSON list"),
@@ -196,7 +195,15 @@ def test_an_open_quote_and_bytes_that_are_no_text(write: Write) -> None:
 )  # fmt: skip
 def test_another_format_is_named(write: Write, content: Any, got: str) -> None:
     path = write("p", content)
-    assert message_of(path) == f"{path}: got {got}, {EXPECTED}"
+    assert message_of(path) == f"{path}: got {got}, {EXPECTED} Check that this is the right file."
+
+
+def test_a_format_of_another_option_is_sent_there(write: Write) -> None:
+    path = write("p", {"questions": [{}]})
+    assert message_of(path) == (
+        f"{path}: got VQA questions JSON (1 questions), {EXPECTED} Give it to vqa-ce build --train-questions "
+        "or --val-questions, or to rad build --questions."
+    )
 
 
 def test_a_csv_of_only_a_header(write: Write) -> None:

@@ -16,12 +16,14 @@ from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import open_table, read_columns
-from shortcut_miner.sources.opening.json_text import parse_json
+from shortcut_miner.sources.opening.kinds import Content, find_format
 from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.sources.questions.formats import GQA, QUESTIONS
 from shortcut_miner.sources.questions.gqa import read_gqa_questions
 from shortcut_miner.sources.questions.gqa_questions import is_gqa_questions
 from shortcut_miner.sources.questions.tables import column_names, is_table, read_question_table
 from shortcut_miner.sources.questions.vqa import read_vqa
+from shortcut_miner.sources.recognise import check_no_other_kind, known_format
 
 _SPLIT_IN_NAME = re.compile(
     r"(?<![a-z])(train|val|valid|validation|test|test-dev|dev|minival)(?![a-z])", re.IGNORECASE
@@ -82,8 +84,10 @@ def read_pools(path: Path) -> Reading:
     SourceError
         The file is no such table.
     """
-    source = open_source(path)
+    source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
+    if not {*POOL_SCHEMA} <= {*flat.columns}:
+        check_no_other_kind(source, POOL_SCHEMA, "the pools.parquet of a build")
     if not flat.types:
         raise SourceError(
             f"{path}: got a {flat.form} table, expected the pools.parquet of a build. Give that file."
@@ -116,7 +120,10 @@ def read_questions(
         return table, dict(zip(("questions", "annotations"), readings, strict=True))
     source = open_source(questions, keep_workbooks=True)
     if not is_table(source):
-        if not is_gqa_questions(parse_json(source).top):
+        content = Content(source)
+        if find_format(content, QUESTIONS) is None:
+            known_format(content, GQA, "VQA or GQA questions JSON, or a table of questions and answers")
+        elif not is_gqa_questions(content.json.top):
             raise ConfigError(
                 f"{role}: got none for {questions}, expected the answers to its questions. "
                 f"Give {option_name(role)}, or a table of questions and answers."

@@ -18,6 +18,7 @@ from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import open_table, read_columns
 from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading, find_problems, is_blank, settle, without_bad
+from shortcut_miner.sources.recognise import check_no_other_kind
 
 _COLUMNS = ("original_id", "augmented_id", "augmentation")
 _NEEDS = {name: Column("id") for name in _COLUMNS[:2]} | {"augmentation": Column("value", is_optional=True)}
@@ -91,6 +92,8 @@ def read_pairs(path: Path, on_bad_row: OnBadRow = "error") -> Reading:
     """
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
+    if flat.missing(_NEEDS):
+        check_no_other_kind(source, _COLUMNS[:2])
     if flat.missing(_NEEDS) or not flat.total:
         raise SourceError(
             f"{path}: got {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}, "

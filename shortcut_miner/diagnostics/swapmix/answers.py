@@ -21,6 +21,7 @@ from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_blocks
 from shortcut_miner.sources.opening.ids import LOST_ZEROS, zeros_back
 from shortcut_miner.sources.opening.reading import find_problems, settle, without_bad
+from shortcut_miner.sources.recognise import check_no_other_kind
 from shortcut_miner.text import answer_forms
 
 COLUMNS = {"question_id": Column("id"), "perturbation": Column("whole"), "answer": Column("text")}
@@ -144,6 +145,8 @@ def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: 
     dropped: Counter[str] = Counter()
     rows = left_out = extra = 0
     flat = open_table(source)
+    if config.columns is None and flat.missing(COLUMNS):
+        check_no_other_kind(source, COLUMNS)
     known = pl.concat([places["question_id"], pl.Series(sorted(excluded), dtype=pl.String)])
     lost: set[str] = set()
     for block in _blocks(flat, config, dropped):

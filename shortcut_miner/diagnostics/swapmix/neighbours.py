@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from shortcut_miner.columnar import PARQUET_MAGIC
+from shortcut_miner.columnar import columnar_form
 from shortcut_miner.diagnostics.swapmix.kernels_numba.draws import Similar
 from shortcut_miner.diagnostics.swapmix.world import positions
 from shortcut_miner.errors import SourceError, examples
@@ -16,12 +16,16 @@ from shortcut_miner.sources.embeddings import Embeddings, name_vectors
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.flat_tables import check_has_rows, open_table, read_columns
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, parse_json
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, first_bytes, parse_json
+from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Reading, find_problems, settle
+from shortcut_miner.sources.recognise import check_no_other_kind
 
 SIMILAR_PARQUET, OBJ_MATCHING = "similar classes Parquet", "obj_matching JSON"
 DECIMALS = 6  # of a cosine: coarser than what linear algebra libraries differ by
 _BLOCK = 1024
+_NEEDS = {"class": Column("text"), "neighbour": Column("text"), "cosine": Column("number")}
+_EXPECTED = "a Parquet table with class, neighbour, cosine, or {class: {neighbour: cosine}}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -114,8 +118,8 @@ def read_similar_classes(path: Path) -> Reading:
     SourceError
         The file can't be read, is of another format, or has a cosine outside [-1, 1] or a pair twice.
     """
-    source = open_source(path)
-    if source.content.startswith(PARQUET_MAGIC):
+    source = open_source(path, keep_workbooks=True)
+    if columnar_form(source.content) == "Parquet":
         kind, table = SIMILAR_PARQUET, _similar_parquet(source)
     else:
         kind, table = OBJ_MATCHING, _obj_matching(source)
@@ -131,8 +135,9 @@ def read_similar_classes(path: Path) -> Reading:
 
 def _similar_parquet(source: Source) -> pl.DataFrame:
     flat = open_table(source)
-    needs = {"class": Column("text"), "neighbour": Column("text"), "cosine": Column("number")}
-    table, _ = read_columns(flat, needs)
+    if flat.missing(_NEEDS):
+        check_no_other_kind(source, _NEEDS, _EXPECTED)
+    table, _ = read_columns(flat, _NEEDS)
     check_has_rows(flat, "neighbours")
     problems = [
         problem
@@ -148,6 +153,8 @@ def _similar_parquet(source: Source) -> pl.DataFrame:
 
 
 def _obj_matching(source: Source) -> pl.DataFrame:
+    if first_bytes(source.content) != b"{" or Content(source).is_lines:
+        check_no_other_kind(source, _NEEDS, _EXPECTED)
     top = parse_json(source).top
     records: Sequence[tuple[str, msgspec.Raw]] = list(top.items()) if isinstance(top, dict) else []
     rows: list[tuple[str, str, float]] = []

@@ -1,6 +1,6 @@
 """Models' answers in the datasets' own formats: VQA results, GQA predictions, and flat tables like these."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import polars as pl
 
@@ -8,11 +8,12 @@ from shortcut_miner.sources.answers.answer_column import check_columns, needs_of
 from shortcut_miner.sources.answers.evaluators import AnswerRows, answer_rows
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.flat_tables import FlatTable
-from shortcut_miner.sources.opening.json_text import LOOKED_AT, fields_of
+from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import find_problems
 
 RESULTS, GQA_PREDICTIONS = "VQA results JSON", "GQA predictions JSON"
+PREDICTIONS_XLSX = "predictions xlsx"
 PREDICTIONS_JSONL, PREDICTIONS_CSV = "predictions JSONL", "predictions CSV"
 PREDICTIONS_PARQUET, PREDICTIONS_ARROW = "predictions Parquet", "predictions Arrow"
 COLUMNS, GQA_FIELDS = ("question_id", "answer"), ("questionId", "prediction")
@@ -22,10 +23,23 @@ NEEDS = {
 }
 
 
+def are_answers(names: Collection[str]) -> bool:
+    """Return whether columns or fields are those of a model's answers.
+
+    Those of answers to swaps, and of questions with all their annotators' answers, are not.
+    """
+    names = {*names}
+    return {*COLUMNS} <= names and "perturbation" not in names and not {"question", "answers"} <= names
+
+
 def are_predictions(lines: Sequence[tuple[int, bytes]]) -> bool:
-    """Return whether lines are records of answers; of several the first ones may lack theirs."""
-    looked_at = [fields_of(line).keys() for _, line in lines[:LOOKED_AT]]
-    return any("question_id" in keys and ("answer" in keys or len(lines) > 1) for keys in looked_at)
+    """Return whether lines are records of answers; some of the first ones may lack theirs."""
+    return any(are_answers(fields_of(line)) for _, line in lines[:LOOKED_AT])
+
+
+def is_answer_list(top: Top) -> bool:
+    """Return whether this is a list of records of answers; some of the first ones may lack theirs."""
+    return isinstance(top, list) and any(are_answers(fields_of(record)) for record in top[:LOOKED_AT])
 
 
 def read_results(content: Content, allow_doc_id: bool) -> AnswerRows:

@@ -51,7 +51,7 @@ def read_soft_labels(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "er
         of it twice, a weight that is no number of at least 0.
     """
     check_on_bad_row(on_bad_row)
-    source = open_source(path)
+    source = open_source(path, keep_workbooks=True)
     content = Content(source)
     found = known_format(content, SOFT_LABELS, _EXPECTED)
     rows: LabelRows = found.read(content)

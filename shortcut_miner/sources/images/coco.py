@@ -92,7 +92,7 @@ def _lists(
     """
     if missing := [key for key in COCO_LISTS if key not in top]:
         lacking = Shape(f"{COCO_INSTANCES} without {' and '.join(missing)}", count_coco(top))
-        raise wrong_kind(source, lacking, f"the lists {', '.join(COCO_LISTS)}")
+        raise wrong_kind(source.path, lacking, f"the lists {', '.join(COCO_LISTS)}")
     lists = {}
     for key in COCO_LISTS:
         check_no_key_twice(source, top, key)

@@ -50,7 +50,7 @@ def read_labels(path: PathTexts, *, on_bad_row: OnBadRow = "error") -> Reading:
 
 
 def _read_one(path: Path, on_bad_row: OnBadRow) -> Reading:
-    content = Content(open_source(path))
+    content = Content(open_source(path, keep_workbooks=True))
     reading: Reading = known_format(content, LABELS, _EXPECTED).read(content, on_bad_row)
     return reading
 

@@ -26,6 +26,7 @@ from shortcut_miner.sources.images.regions_flat import (
     OPEN_IMAGES_CSV,
     REGION_COLUMNS,
     REGIONS_PARQUET,
+    OtherColumnsError,
     open_images_regions,
     parquet_regions,
     starts_open_images,
@@ -62,16 +63,24 @@ from shortcut_miner.sources.images.regions_tsv import (
     vinvl_regions,
 )
 from shortcut_miner.sources.images.several import files_of, joined
-from shortcut_miner.sources.opening.containers import refuse_unreadable
-from shortcut_miner.sources.opening.files import FileFacts, facts_of_all
-from shortcut_miner.sources.opening.json_text import excerpt
-from shortcut_miner.sources.opening.kinds import Format, with_columns, with_fields
+from shortcut_miner.sources.opening.files import FileFacts, facts_of_all, open_source
+from shortcut_miner.sources.opening.kinds import (
+    Content,
+    Format,
+    Shape,
+    for_options,
+    with_columns,
+    with_fields,
+    wrong_kind,
+)
 from shortcut_miner.sources.opening.reading import check_on_bad_row
 from shortcut_miner.sources.opening.streams import start_of
+from shortcut_miner.sources.shapes import ANSWERS, IMAGES, QUESTIONS, shape_or_text
 
 __all__ = ["FORMATS", "RegionReading", "read_regions", "region_format", "region_kind"]
 
-FORMATS = (
+FORMATS = for_options(
+    "fpvg or swapmix build --detections",
     Format(REGIONS_H5, h5_regions, starts_with=starts_h5, is_folder=is_h5, takes_info=True),
     Format(BOTTOM_UP_TSV, bottom_up_regions, starts_with=starts_bottom_up),
     Format(LXMERT_TSV, lxmert_regions, starts_with=starts_lxmert, takes_info=True),
@@ -90,7 +99,10 @@ FORMATS = (
 # Recognised, and refused with the reason.
 WITHOUT_BOXES = (Format(OSCAR_TSV, refuse_oscar, starts_with=starts_oscar),)
 # Recognised, but read beside the HDF5 files that it belongs to.
-INFO = (Format(REGIONS_INFO, h5_regions, "JSON", is_info, "images", takes_info=True),)
+INFO = for_options(
+    "fpvg or swapmix build --detections-info",
+    Format(REGIONS_INFO, h5_regions, "JSON", is_info, "images", takes_info=True),
+)
 
 
 def read_regions(
@@ -218,21 +230,25 @@ def region_kind(path: str | os.PathLike[str]) -> str | None:
 def _read(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     found = region_format(files.path)
     if found is None:
-        known = ", ".join(one.kind for one in FORMATS)
-        raise SourceError(
-            f"{files.path}: got {_start_in_words(files.path)}, expected one of {known}. "
-            "Check that this is the right file."
-        )
+        expected = f"one of {', '.join(one.kind for one in FORMATS)}"
+        raise wrong_kind(str(files.path), _shape(files.path), expected)
     if files.info is not None and not found.takes_info:
         raise ConfigError(
             f"{files.path}: got {found.kind} and {files.info.name} beside it, expected {found.kind} alone. "
             "Leave --detections-info out."
         )
-    read: tuple[RawRegions, list[FileFacts]] = found.read(files)
+    try:
+        read: tuple[RawRegions, list[FileFacts]] = found.read(files)
+    except OtherColumnsError:
+        if (shape := _shape(files.path)).goes_to:
+            raise wrong_kind(str(files.path), shape, found.kind) from None
+        raise
     return read
 
 
-def _start_in_words(path: Path) -> str:
-    start = start_of(path)
-    refuse_unreadable(str(path), start)
-    return excerpt(start[:40])
+def _shape(path: Path) -> Shape:
+    """Return what a file or folder is that has no boxes."""
+    if path.is_dir():
+        return Shape("a folder without HDF5 files", is_known=False)
+    content = Content(open_source(path, keep_workbooks=True))
+    return shape_or_text(content, (*QUESTIONS, *WITHOUT_BOXES, *FORMATS, *INFO, *IMAGES, *ANSWERS))

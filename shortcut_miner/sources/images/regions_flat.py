@@ -48,6 +48,10 @@ _PARQUET_COLUMNS = {
 _PARQUET_TYPES: Any = {"is_padding": pl.Boolean, "score": pl.Float64} | dict.fromkeys(_SIDES, pl.Float32)
 
 
+class OtherColumnsError(SourceError):
+    """A Parquet table without the columns of regions."""
+
+
 def starts_open_images(start: bytes) -> bool:
     """Return whether a file starts with the header of Open Images, with commas between."""
     return {*OPEN_IMAGES_COLUMNS} <= {*_csv_header(start.split(b"\n", maxsplit=1)[0])}
@@ -181,7 +185,7 @@ def parquet_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
 def _parquet_rows(content: Path | bytes, files: RegionFiles) -> tuple[pl.DataFrame, tuple[str, ...]]:
     flat = open_columns(content, str(files.path))
     if missing := flat.missing(_PARQUET_COLUMNS):
-        raise SourceError(
+        raise OtherColumnsError(
             f"{files.path}: got a Parquet table with the columns {examples(flat.columns, limit=20)}, "
             f"expected {', '.join(missing)} too. Rename its columns."
         )

@@ -77,7 +77,7 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     parsed = parse_json(source)
     if isinstance(parsed.top, list) or not is_info(parsed.top):
         shape = shape_of(Content(source), (*QUESTIONS, *IMAGES, *ANSWERS))
-        raise wrong_kind(source, shape, f"{REGIONS_INFO} ({{image: {{objectsNum, index}}}})")
+        raise wrong_kind(source.path, shape, f"{REGIONS_INFO} ({{image: {{objectsNum, index}}}})")
     wanted = None if images is None else frozenset(images)
     names = [name for name in parsed.top if wanted is None or name in wanted]
     decoded = decode_all([parsed.top[name] for name in names], _Info)

@@ -88,7 +88,7 @@ def _has_scene_graphs(file: Path) -> bool:
 
 
 def _read_one(path: Path, on_bad_row: OnBadRow) -> SceneReading:
-    source = open_source(path)
+    source = open_source(path, keep_workbooks=True)
     content = Content(source)
     found = known_format(content, SCENE_GRAPH_FORMATS, _EXPECTED)
     with paused_gc():

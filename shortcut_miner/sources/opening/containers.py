@@ -1,6 +1,7 @@
 """Compression (gzip, Zstandard, zip) removed by the first bytes, whole or as a stream; others are refused."""
 
 import contextlib
+import errno
 import io
 import lzma
 import struct
@@ -19,6 +20,7 @@ CUT = "Download or copy it again: it was probably cut"
 _PACKED_BYTES = 1 << 16  # unpacked at a time when streaming
 _ZIP, _EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, ValueError)
+_DAMAGE = (None, errno.EINVAL)  # what an OSError of bzip2, or of a seek before the start, is; not the disk's
 _ZIP_REFUSED = (RuntimeError, NotImplementedError)  # encrypted, or a rare compression
 _WORKBOOK_PART = "xl/workbook.xml"
 _UNPACK = "Unpack it first, then give the file inside"
@@ -32,7 +34,7 @@ _HTML = (b"<!DOCTYPE html", b"<!doctype html", b"<html", b"<HTML")
 _REFUSED: tuple[tuple[bytes, str, str], ...] = (
     *((start, "a Python pickle", _PICKLE_NOTE) for start in _PICKLES),
     (b"\x93NUMPY", "a NumPy array", "Write it as Parquet or JSON"),
-    (b"\x89HDF", "an HDF5 file", "Give a file of one of the formats in the documentation"),
+    (b"\x89HDF", "an HDF5 file", "Give a detector's to fpvg or swapmix build --detections"),
     (b"BZh", "a bzip2 file", _UNPACK),
     (b"\xfd7zXZ", "an xz file", _UNPACK),
     (b"7z\xbc\xaf", "a 7-Zip file", _UNPACK),
@@ -144,7 +146,7 @@ def zip_names(stored: BinaryIO) -> list[str]:
     try:
         with zipfile.ZipFile(stored) as archive:
             return archive.namelist()
-    except (*_ZIP_ERRORS, *_ZIP_REFUSED):
+    except (*_ZIP_ERRORS, *_ZIP_REFUSED, OSError):
         return []
 
 
@@ -199,7 +201,7 @@ def zip_errors(shown: str) -> Iterator[None]:
             f"{shown}: got a zip member that can't be opened ({error}), expected a plain one. {_UNPACK}."
         ) from error
     except (*_ZIP_ERRORS, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # the disk's, not bzip2's
+        if isinstance(error, OSError) and error.errno not in _DAMAGE:
             raise
         raise SourceError(
             f"{shown}: got a zip file that is damaged or ends too early ({error}), "
@@ -211,6 +213,12 @@ def _choose_member(shown: str, members: list[zipfile.ZipInfo], wanted: str | Non
     names = [one.filename for one in members if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
     if any(name.endswith("data.pkl") for name in names):
         raise SourceError(f"{shown}: got a PyTorch pickle, expected JSON, CSV or Parquet. {_PICKLE_NOTE}.")
+    if wanted is None and names and all(name.endswith(".npy") for name in names):
+        arrays = examples([name.removesuffix(".npy") for name in names])
+        raise SourceError(
+            f"{shown}: got an npz file with the arrays {arrays}, expected JSON, CSV or Parquet. Give word "
+            "vectors to swapmix build --embeddings; write other arrays as Parquet, a column each."
+        )
     if "[Content_Types].xml" in names:
         raise SourceError(
             f"{shown}: got an Office document, expected JSON, CSV or Parquet. Export it as CSV."

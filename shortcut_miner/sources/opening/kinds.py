@@ -9,7 +9,7 @@ Each family has its tables: ``QUESTIONS``, ``ANNOTATIONS`` and ``GQA`` of
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -54,12 +54,18 @@ class Shape:
         Whether a reader of this package reads it.
     notes : tuple of str
         What had to be repaired to look at it.
+    goes_to : str
+        The commands and options that take it.
+    is_table : bool
+        Whether it is a table of other columns, of which ``mine`` may be told the names.
     """
 
     kind: str
     counts: Counts = field(default_factory=dict)
     is_known: bool = True
     notes: tuple[str, ...] = ()
+    goes_to: str = ""
+    is_table: bool = False
 
 
 @dataclass(frozen=True)
@@ -138,6 +144,8 @@ class Format:
         Whether a folder is of this format.
     takes_info : bool
         Whether a second file belongs to it.
+    goes_to : str
+        The commands and options that take it, as messages name them; see :func:`for_options`.
     """
 
     kind: str
@@ -149,6 +157,7 @@ class Format:
     starts_with: Callable[[bytes], bool] = lambda start: False
     is_folder: Callable[[Path], bool] = lambda folder: False
     takes_info: bool = False
+    goes_to: str = ""
 
     def count(self, view: Any) -> Counts:
         """Return what the content holds, such as {"questions": 2}."""
@@ -162,11 +171,16 @@ class Format:
         return self.form is None
 
 
+def for_options(goes_to: str, *formats: Format) -> tuple[Format, ...]:
+    """Return formats that the same options take, such as "rad build --questions"."""
+    return tuple(replace(one, goes_to=goes_to) for one in formats)
+
+
 def find_format(content: Content, formats: Sequence[Format]) -> Format | None:
     """Return the first format that the content has; None if it has none of them."""
     asked = {one.form for one in formats}
     for form in content.forms:
-        if form == "JSON" and "JSONL" in asked and content.is_lines:
+        if form == "JSON" and content.is_lines:
             break
         for one in formats if form in asked else ():
             if one.form == form and one.recognise(content.view(form)):
@@ -197,8 +211,9 @@ def length_of(raw: msgspec.Raw) -> int:
         return 0
 
 
-def wrong_kind(source: Source, shape: Shape, expected: str) -> SourceError:
-    """Return the error for a file of another format than the one asked for."""
+def wrong_kind(path: str, shape: Shape, expected: str) -> SourceError:
+    """Return the error for a file of another format than the one asked for: what it is, and where it goes."""
     counts = ", ".join(f"{count:,} {what}" for what, count in shape.counts.items())
     got = f"{shape.kind} ({counts})" if counts else shape.kind
-    return SourceError(f"{source.path}: got {got}, expected {expected}. Check that this is the right file.")
+    advice = f"Give it to {shape.goes_to}" if shape.goes_to else "Check that this is the right file"
+    return SourceError(f"{path}: got {got}, expected {expected}. {advice}.")

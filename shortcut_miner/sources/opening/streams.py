@@ -57,26 +57,28 @@ class Stream(Opened):
 
 
 @contextlib.contextmanager
-def open_stream(path: str | os.PathLike[str]) -> Iterator[Stream]:
+def open_stream(path: str | os.PathLike[str], *, keep_workbooks: bool = False) -> Iterator[Stream]:
     """Open a file for reading as a stream.
 
     Parameters
     ----------
     path : path-like
         A plain, gzip or Zstandard file, a zip with one member, or ``archive.zip/member``.
+    keep_workbooks : bool
+        As in :func:`~shortcut_miner.sources.opening.files.open_source`.
 
     Raises
     ------
     SourceError
         As :func:`~shortcut_miner.sources.opening.files.open_source`; while reading: truncated or damaged.
     """
-    with _opened(path, with_digest=True, is_refused=True) as stream:
+    with _opened(path, with_digest=True, is_refused=True, keep_workbooks=keep_workbooks) as stream:
         yield stream
 
 
 def start_of(path: str | os.PathLike[str]) -> bytes:
     """Return the first unpacked bytes of a file of any kind, up to 64 KiB."""
-    with _opened(path, with_digest=False) as stream:
+    with _opened(path, with_digest=False, keep_workbooks=True) as stream:
         return stream.start()
 
 
@@ -94,7 +96,13 @@ def file_lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def _opened(path: str | os.PathLike[str], *, with_digest: bool, is_refused: bool = False) -> Iterator[Stream]:
+def _opened(
+    path: str | os.PathLike[str],
+    *,
+    with_digest: bool,
+    is_refused: bool = False,
+    keep_workbooks: bool = False,
+) -> Iterator[Stream]:
     """Open a file of any kind; without the checksum, its facts must not be asked for.
 
     With `is_refused`, what is never read is refused before its checksum is begun.
@@ -106,7 +114,11 @@ def _opened(path: str | os.PathLike[str], *, with_digest: bool, is_refused: bool
             stored = closing.enter_context(io.BufferedReader(io.FileIO(file), buffer_size=BUFFER_BYTES))
             size = file.stat().st_size
             check_not_empty_file(shown, size)
-            content, packing, member = unpack(shown, stored, member, is_whole=False)
+            content, packing, member = unpack(
+                shown, stored, member, is_whole=False, keep_workbooks=keep_workbooks
+            )
+            if isinstance(content, io.BytesIO):  # a workbook in another layer
+                content = io.BufferedReader(content, buffer_size=BUFFER_BYTES)
             if content.peek(len(UTF8_BOM))[: len(UTF8_BOM)] == UTF8_BOM:
                 content.read(len(UTF8_BOM))
         if is_refused:

@@ -58,7 +58,7 @@ def read_gqa_questions(
     readings: list[Reading] = []
     wanted = limit
     for file in files:
-        content = Content(open_source(file))
+        content = Content(open_source(file, keep_workbooks=True))
         found = known_format(content, GQA, _EXPECTED)
         reading, records = found.read(content, on_bad_row, wanted)
         readings.append(reading)

@@ -27,6 +27,7 @@ from shortcut_miner.sources.opening.reading import (
     settle,
     without_bad,
 )
+from shortcut_miner.sources.recognise import check_no_other_kind
 
 COLUMNS = (
     "question_id", "image_id", "question", "question_type", "answer_type", "answer", "answers", "split",
@@ -99,7 +100,7 @@ def read_question_table(
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
     advice = _RENAME if columns is None else _NAME
-    needs = _needs(flat, columns or column_names(None), advice)
+    needs = _needs(source, flat, columns or column_names(None), advice)
     table, broken = read_columns(flat, needs, advice=advice)
     total = flat.total if limit is None else min(limit, flat.total)
     table = table.filter(pl.col(RECORD) < total).with_columns(
@@ -124,7 +125,7 @@ def read_question_table(
     )
 
 
-def _needs(flat: FlatTable, names: Mapping[str, str], advice: str) -> dict[str, Column]:
+def _needs(source: Source, flat: FlatTable, names: Mapping[str, str], advice: str) -> dict[str, Column]:
     """Return what to read: columns named by the user must be there."""
     needs = {
         name: Column(_KINDS.get(name, "value"), name not in _NEEDED and theirs == name, (theirs,))
@@ -136,6 +137,8 @@ def _needs(flat: FlatTable, names: Mapping[str, str], advice: str) -> dict[str, 
         for name, need in needs.items()
         if found[name] is None and not need.is_optional
     ]
+    if missing:
+        check_no_other_kind(source, [names[name] for name in _NEEDED])
     if missing or not flat.total:
         got = f"a table of {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}"
         title = f"{flat.path}: got {got}, expected {', '.join(_NEEDED)}. {advice}."

@@ -35,6 +35,7 @@ from shortcut_miner.sources.opening.reading import (
     settle,
     without_bad,
 )
+from shortcut_miner.sources.recognise import check_no_other_kind
 
 Kind = Literal["id", "number", "index"]
 QUESTION_ID = "question_id"
@@ -113,6 +114,7 @@ def _read_values(
         for name, kind in columns.items()
     }
     if (flat.total or not is_json) and (missing := flat.missing(needs)):
+        check_no_other_kind(source, columns)
         raise SourceError(
             f"{source.path}: got records with {examples(flat.columns, limit=20) or 'nothing'}, expected "
             f"{', '.join(missing)} too. Check that this is the right file."

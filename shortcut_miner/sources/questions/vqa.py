@@ -60,7 +60,7 @@ def read_vqa_questions(
     """
     check_on_bad_row(on_bad_row)
     check_limit(limit)
-    return _read(open_source(path), QUESTIONS, on_bad_row, limit)
+    return _read(open_source(path, keep_workbooks=True), QUESTIONS, on_bad_row, limit)
 
 
 def read_vqa_annotations(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Reading:
@@ -87,7 +87,7 @@ def read_vqa_annotations(path: str | os.PathLike[str], *, on_bad_row: OnBadRow =
         is no text, no majority answer, a question_id twice.
     """
     check_on_bad_row(on_bad_row)
-    return _read(open_source(path), ANNOTATIONS, on_bad_row)
+    return _read(open_source(path, keep_workbooks=True), ANNOTATIONS, on_bad_row)
 
 
 def _read(source: Source, formats: Sequence[Format], *options: object) -> Reading:
@@ -130,8 +130,8 @@ def read_vqa(
     check_on_bad_row(on_bad_row)
     check_limit(limit)
     with ThreadPoolExecutor(max_workers=1) as background:
-        opening = background.submit(open_source, annotations_path)
-        questions = _read(open_source(questions_path), QUESTIONS, on_bad_row, limit)
+        opening = background.submit(open_source, annotations_path, keep_workbooks=True)
+        questions = _read(open_source(questions_path, keep_workbooks=True), QUESTIONS, on_bad_row, limit)
         annotations = _read(opening.result(), ANNOTATIONS, on_bad_row)
     annotations = with_zeros_back(annotations, questions.table["question_id"])
     answers = annotations.table.rename({"image_id": "annotated_image_id"})

@@ -16,19 +16,16 @@ from shortcut_miner.diagnostics.swapmix.neighbours import (
     read_similar_classes,
 )
 from shortcut_miner.errors import BackendError, ShortcutMinerError, SourceError
-from shortcut_miner.sources.embeddings import (
+from shortcut_miner.sources.embeddings import Embeddings, name_vectors, read_embeddings, words_of
+from shortcut_miner.sources.opening.files import FileFacts
+from shortcut_miner.sources.vector_formats import (
     GLOVE,
     NPZ,
     SPACY,
     VECTORS_PARQUET,
     WORD2VEC_BINARY,
     WORD2VEC_TEXT,
-    Embeddings,
-    name_vectors,
-    read_embeddings,
-    words_of,
 )
-from shortcut_miner.sources.opening.files import FileFacts
 
 WORDS = ("cat", "fire_hydrant", "tennis", "racket", "...", "dog")
 VECTORS = np.random.default_rng(0).normal(size=(len(WORDS), 4)).astype(np.float32)
@@ -143,8 +140,8 @@ def test_what_is_no_embedding_is_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "b.npz", words=np.array(WORDS, dtype=object), vectors=VECTORS)
     np.savez(tmp_path / "c.npz", words=np.array(WORDS), other=VECTORS)
     for name, message in (
-        ("a", "expected one row of numbers a word"),
-        ("b", "expected plain arrays"),
+        ("a", "expected texts and one row of numbers for each"),
+        ("b", "expected a plain array"),
         ("c", "expected words and vectors"),
     ):
         with pytest.raises(SourceError, match=message):
@@ -199,7 +196,7 @@ def test_given_neighbours(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[]", "no JSON object of classes"),
+        ("[]", "got an empty JSON list, expected a Parquet table with class"),
         ('{"a": ["b"]}', "'a' with other values"),
         ('{"a": {"b": 2}}', "'a' with other values"),
         ('{"a": {"b": 0.5}', "expected its end"),
