@@ -191,6 +191,19 @@ def test_an_info_json_that_has_an_image_twice(write: Write, tmp_path: Path) -> N
     assert read_regions(path, images={"8"}).images["image_id"].to_list() == ["8"]
 
 
+def test_rows_of_parquet_that_repeat_are_kept_once(tmp_path: Path) -> None:
+    sides = {side: [1.0, 2.0, 2.0, 3.0, 4.0] for side in ("x1", "y1", "x2", "y2")}
+    columns = {"image_id": ["a", "a", "a", "b", "b"], "region_index": [0, 1, 1, 0, 0], "label": [None] * 5}
+    pl.DataFrame(columns | sides).write_parquet(tmp_path / "r")
+    with pytest.raises(SourceError) as error:
+        read_regions(tmp_path / "r")
+    for told in ("image 'a', region 1, region_index: got 1 twice", "image 'b', region_index: got 0 twice"):
+        assert told in str(error.value)
+    reading = check(read_regions(tmp_path / "r", on_bad_row="skip"))
+    assert reading.regions.select("image_id", "region_index", "x1").rows() == [("a", 0, 1.0), ("a", 1, 2.0)]
+    assert reading.dropped == {"region_index: expected a number that occurs once an image": 2}
+
+
 # ---- counts and boxes ----
 
 
