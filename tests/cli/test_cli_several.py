@@ -106,6 +106,30 @@ def test_swapmix_of_halves_is_that_of_the_whole(
     assert several.swaps.equals(one.swaps)
 
 
+def test_boxes_in_fractions_take_their_sizes_from_the_scene_graphs(
+    world: DemoWorld, halves: dict[str, list[Path]], tmp_path: Path
+) -> None:
+    graphs = json.loads(world.val_scene_graphs.read_text())
+    rows = [
+        {"ImageID": image, "LabelName": "x"}
+        | {"XMin": box["xmin"] / size["width"], "XMax": box["xmax"] / size["width"]}
+        | {"YMin": box["ymin"] / size["height"], "YMax": box["ymax"] / size["height"]}
+        for line in map(json.loads, halves["boxes"][0].read_text().splitlines())
+        if (image := str(line["image_id"])) in graphs
+        for size in [graphs[image]]
+        for box in (one["box"] for one in line["detections"])
+    ]
+    sides = pl.all().exclude("ImageID", "LabelName").clip(0, 1)
+    pl.DataFrame(rows).with_columns(sides).write_csv(tmp_path / "boxes.csv")
+    given = {"questions": world.gqa_questions, "scene_graphs": world.val_scene_graphs, "limit": 60, "k": 1}
+    given["similar_classes"] = tmp_path / "similar.parquet"
+    pairs = {"class": ["dog"], "neighbour": ["cat"], "cosine": [0.9]}
+    pl.DataFrame(pairs).write_parquet(tmp_path / "similar.parquet")
+    one = sm.swapmix.build(**given, detections=halves["boxes"][0]).counts
+    other = sm.swapmix.build(**given, detections=tmp_path / "boxes.csv").counts
+    assert one["objects_without_region"] == other["objects_without_region"] < one["objects"]
+
+
 def test_labels_of_halves_are_those_of_the_whole(
     run_cli: RunCli,
     world_files: dict[str, Path | None],

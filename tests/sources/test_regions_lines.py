@@ -62,6 +62,16 @@ def test_a_line_that_lost_its_end_hides_no_image(
     assert sum(finding.dropped.values()) == 1
 
 
+@pytest.mark.parametrize("form", ["bottom-up", "lxmert"])
+@pytest.mark.parametrize("several", [2, 3])
+def test_the_first_line_may_have_lost_its_end(write: Write, form: str, several: int) -> None:
+    lines = [LINES[form](str(image)) for image in range(4)]
+    path = write("f.tsv", "".join(lines[:several]) + "\n" + "\n".join(lines[several:]))
+    with pytest.raises(SourceError, match=r"line 1, line: got \d+ columns, as if a line end was lost"):
+        read_regions(path)
+    assert form.split("-")[0] in find_out(path, 1).kind.lower()
+
+
 @pytest.mark.parametrize("form", LINES)
 def test_a_lost_line_end_can_be_skipped_and_is_counted(write: Write, form: str) -> None:
     path = write("f.tsv", glued(form, 5))
