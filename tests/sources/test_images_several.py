@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from sources.test_gqa import graph
-from sources.test_regions import BOXES, bottom_up, boxes_of, check, lxmert, pipeline
+from sources.test_regions import BOXES, bottom_up, boxes_of, check, entry, lxmert, pipeline, write_h5
 
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.errors import ConfigError, SourceError
@@ -72,6 +72,14 @@ def test_a_folder_is_its_files(two: list[Path], write: Write) -> None:
     two[0].unlink()
     with pytest.raises(SourceError, match=r"got a folder without detections \(it has 'a_readme.txt'"):
         read_regions(folder)
+
+
+def test_detections_beside_a_folders_hdf5_are_noted(two: list[Path], tmp_path: Path, write: Write) -> None:
+    write_h5(tmp_path / "objects_0.h5", [BOXES])
+    write("info.json", {"7": entry(0, idx=0, file=0)})
+    reading = read_regions(tmp_path)
+    assert reading.images["image_id"].to_list() == ["7"]
+    assert reading.notes == ("detections beside the HDF5 files left out: 'train.tsv', 'val.jsonl'",)
 
 
 def test_an_image_that_files_have_alike_is_kept_once(two: list[Path], write: Write) -> None:
@@ -172,6 +180,14 @@ def test_an_image_in_two_scene_graphs(write: Write) -> None:
         read_scene_graphs(files)
     skipped = read_scene_graphs(files, on_bad_row="skip")
     assert skipped.images["image_id"].to_list() == ["1", "3"]
+
+
+def test_a_scene_graph_that_has_an_image_twice(write: Write) -> None:
+    one = json.dumps(graph())
+    path = write("g.json", f'{{"1": {one}, "2": {one}, "1": {one}}}')
+    with pytest.raises(SourceError, match=r"image '1', image id: got 2 entries, expected one entry an image"):
+        read_scene_graphs(path)
+    assert read_scene_graphs(path, on_bad_row="skip").images["image_id"].to_list() == ["2"]
 
 
 # ---- labels ----
