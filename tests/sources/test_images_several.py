@@ -1,6 +1,7 @@
 """Several files of images, or their folder, read as one."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sources.test_gqa import graph
 from sources.test_regions import BOXES, bottom_up, boxes_of, check, entry, lxmert, pipeline, write_h5
 
@@ -18,7 +21,9 @@ from shortcut_miner.schemas import SceneObjects, validated
 from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.images.regions import read_regions
 from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
-from shortcut_miner.sources.opening.files import file_facts
+from shortcut_miner.sources.images.several import joined
+from shortcut_miner.sources.opening.files import FileFacts, file_facts
+from shortcut_miner.sources.opening.reading import Reading
 
 Write = Callable[[str, Any], Path]
 
@@ -137,6 +142,44 @@ def test_a_second_file_for_all_or_each(write: Write) -> None:
     vocabulary = write("v.txt", "a\nb\nc\n")
     lines = [write("c.tsv", lxmert("1")), write("d.tsv", lxmert("2"))]
     assert read_regions(lines, info=vocabulary).regions["label"].to_list() == ["a", "b", "c"] * 2
+
+
+labels = st.lists(st.tuples(st.sampled_from(["cat", "dog", None]), st.sampled_from([0.5, 1.0])), max_size=3)
+images = st.dictionaries(st.sampled_from(["1", "2", "3"]), labels.filter(bool), min_size=1)
+
+
+@given(st.lists(images, min_size=2, max_size=3))
+def test_files_are_compared_as_in_plain_python(
+    files: list[dict[str, list[tuple[str | None, float]]]],
+) -> None:
+    schema = {"image_id": pl.String, "label": pl.String, "score": pl.Float64}
+    facts = FileFacts(name="f", size=0, sha256="")
+    readings = [
+        Reading(
+            table=pl.DataFrame(
+                [(image, *one) for image, rows in file.items() for one in rows], schema=schema, orient="row"
+            ),
+            kind="labels",
+            file=facts,
+        )
+        for file in files
+    ]
+    paths = [Path(str(at)) for at in range(len(files))]
+    first: dict[str, list[tuple[str | None, float]]] = {}
+    differing = set()
+    for file in files:
+        for image, rows in file.items():
+            if Counter(first.setdefault(image, rows)) != Counter(rows):
+                differing.add(image)
+    expected = [(image, *one) for image, rows in first.items() if image not in differing for one in rows]
+    reading = joined(readings, paths, "skip")
+    assert reading.table.rows() == expected
+    assert sum(reading.dropped.values()) == len(differing)
+    if differing:
+        with pytest.raises(
+            SourceError, match=rf"got {len(differing)} images that files describe differently"
+        ):
+            joined(readings, paths, "error")
 
 
 def test_paths_are_one_or_several() -> None:

@@ -179,7 +179,7 @@ def _places(
 
 
 def _in_place(path: Path) -> tuple[list[Path], tuple[str, ...]]:
-    """Return a file or a folder of HDF5 as it is, or the detections of another folder; and notes on a folder."""
+    """Return a file, a folder of HDF5, or the detections in another folder; and notes on folders."""
     if not path.is_dir():
         return [path], ()
     if any(one.is_folder(path) for one in FORMATS):
