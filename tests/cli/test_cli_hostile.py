@@ -100,7 +100,7 @@ def test_a_missing_file_and_a_folder(role: str, run_cli: RunCli, earlier: Path, 
     out = shutil.copytree(earlier, tmp_path / "out")
     for path, told in (
         (tmp_path / "in" / "gone.json", "no such file"),
-        (tmp_path, "a folder, expected a file"),
+        (tmp_path, f"a folder{' without object labels' if role == 'detections' else ', expected a file'}"),
     ):
         ran = build(run_cli, {**files, role: path}, out)
         check_refused(ran, [f"{path}: got {told}"], out, contents(earlier))

@@ -62,6 +62,16 @@ def test_a_line_that_lost_its_end_hides_no_image(
     assert sum(finding.dropped.values()) == 1
 
 
+@pytest.mark.parametrize("form", ["bottom-up", "lxmert"])
+@pytest.mark.parametrize("several", [2, 3])
+def test_the_first_line_may_have_lost_its_end(write: Write, form: str, several: int) -> None:
+    lines = [LINES[form](str(image)) for image in range(4)]
+    path = write("f.tsv", "".join(lines[:several]) + "\n" + "\n".join(lines[several:]))
+    with pytest.raises(SourceError, match=r"line 1, line: got \d+ columns, as if a line end was lost"):
+        read_regions(path)
+    assert form.split("-")[0] in find_out(path, 1).kind.lower()
+
+
 @pytest.mark.parametrize("form", LINES)
 def test_a_lost_line_end_can_be_skipped_and_is_counted(write: Write, form: str) -> None:
     path = write("f.tsv", glued(form, 5))
@@ -189,6 +199,19 @@ def test_an_info_json_that_has_an_image_twice(write: Write, tmp_path: Path) -> N
     with pytest.raises(SourceError, match=r"image '7', image id: got 2 entries, expected one entry an image"):
         read_regions(path)
     assert read_regions(path, images={"8"}).images["image_id"].to_list() == ["8"]
+
+
+def test_rows_of_parquet_that_repeat_are_kept_once(tmp_path: Path) -> None:
+    sides = {side: [1.0, 2.0, 2.0, 3.0, 4.0] for side in ("x1", "y1", "x2", "y2")}
+    columns = {"image_id": ["a", "a", "a", "b", "b"], "region_index": [0, 1, 1, 0, 0], "label": [None] * 5}
+    pl.DataFrame(columns | sides).write_parquet(tmp_path / "r")
+    with pytest.raises(SourceError) as error:
+        read_regions(tmp_path / "r")
+    for told in ("image 'a', region 1, region_index: got 1 twice", "image 'b', region_index: got 0 twice"):
+        assert told in str(error.value)
+    reading = check(read_regions(tmp_path / "r", on_bad_row="skip"))
+    assert reading.regions.select("image_id", "region_index", "x1").rows() == [("a", 0, 1.0), ("a", 1, 2.0)]
+    assert reading.dropped == {"region_index: expected a number that occurs once an image": 2}
 
 
 # ---- counts and boxes ----

@@ -14,7 +14,7 @@ from shortcut_miner.errors import ConfigError
 from shortcut_miner.sources.embeddings import Embeddings, read_embeddings, words_of
 from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.regions import read_regions
-from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
+from shortcut_miner.sources.images.scene_graphs import SceneReading, read_scene_graphs
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.gqa import read_gqa_questions
 
@@ -80,7 +80,11 @@ def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = 
     if config.plan != "perfect-sight" and files.detections is not None:
         wanted = _images_of(readings, with_donors=files.donor_detections is None)
         found = read_regions(
-            files.detections, info=files.detections_info, images=wanted, on_bad_row=on_bad_row
+            files.detections,
+            info=files.detections_info,
+            sizes=_sizes(readings),
+            images=wanted,
+            on_bad_row=on_bad_row,
         )
         readings["detections"] = found
         detected = found.images.drop_nulls("region_count")["image_id"]
@@ -89,6 +93,7 @@ def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = 
             readings["donor_detections"] = read_regions(
                 files.donor_detections,
                 info=files.donor_detections_info,
+                sizes=_sizes(readings),
                 images=set(readings["donor_scene_graphs"].table["image_id"].unique().to_list()),
                 on_bad_row=on_bad_row,
             )
@@ -163,6 +168,13 @@ def _images_of(readings: Mapping[str, Reading], *, with_donors: bool) -> set[str
     return {
         image for role in roles if role in readings for image in readings[role].table["image_id"].unique()
     }
+
+
+def _sizes(readings: Mapping[str, Reading]) -> pl.DataFrame:
+    """Return image_id, width and height of all annotated images, which boxes in fractions need."""
+    scenes = [readings[role] for role in ("scene_graphs", "donor_scene_graphs") if role in readings]
+    tables = [one.images for one in scenes if isinstance(one, SceneReading)]
+    return pl.concat(tables).unique("image_id", keep="first", maintain_order=True)
 
 
 def _names(readings: Mapping[str, Reading], config: SwapMixConfig) -> set[str]:

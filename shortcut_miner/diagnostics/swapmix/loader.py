@@ -20,6 +20,7 @@ Row = Mapping[str, Any]
 _REGION, _DONOR = "region_index", "donor_region_index"
 _IMAGE = ("regions", "dimensions")
 _ONE_IMAGE = "Give one image's features; apply_swaps takes a batch."
+_PANDAS_NULLS = ("nan", "<NA>")
 _SWAP_COLUMNS = ("from_class", "to_class", "from_attribute", "to_attribute")
 
 
@@ -212,7 +213,7 @@ def _swap_of(name: str, row: Row) -> tuple[Any, Any] | None:
 
 
 def _value(name: str, row: Row, column: str) -> Any:
-    """Return a row's value, None for null; pandas holds nulls as NaN."""
+    """Return a row's value, None for null."""
     if not isinstance(row, Mapping):
         raise ArrayError(
             f"{name}: got {type(row).__name__}, expected a row of the plan as a dictionary. Give "
@@ -226,7 +227,7 @@ def _value(name: str, row: Row, column: str) -> Any:
             "Give all of the row's columns."
         )
     value = row[column]
-    return None if value is None or value != value else value  # NaN
+    return None if value is None or str(value) in _PANDAS_NULLS else value
 
 
 def _says_swap(row: Row) -> bool:

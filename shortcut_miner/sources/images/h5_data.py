@@ -5,7 +5,6 @@ the extra ``gqa`` (h5py).
 """
 
 import contextlib
-import operator
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from shortcut_miner.errors import BackendError, SourceError, examples
 
 H5_MAGIC = b"\x89HDF\r\n\x1a\n"
+_UNLIMITED = 1 << 62  # no place in an array
 _DEEPEST = 8  # virtual data sets of virtual data sets
 
 
@@ -89,22 +89,29 @@ def _missing_parts(data: Any, path: Path, depth: int = 0) -> list[str]:
 def _missing_source(data: Any, part: Any, path: Path, depth: int) -> list[str]:
     """Return what one source of a virtual data set lacks; %b numbers files from 0."""
     name, inner = (text.replace("%b", "0").replace("%%", "%") for text in (part.file_name, part.dset_name))
-    extent = part.src_space.get_simple_extent_dims()
     if name == ".":
         source = data.file.get(inner)
-        return _lacks(source, extent, f"{path.name}/{inner}") or _missing_parts(source, path, depth + 1)
+        return _missing_parts(source, path, depth + 1) if _holds(source, part, data) else [path.name]
     found = _found(name, path)
     if found is None:
         return [name]
     with h5_errors(found), load_h5py().File(found, "r") as file:
         source = file.get(inner)
-        return _lacks(source, extent, name) or _missing_parts(source, found, depth + 1)
+        return _missing_parts(source, found, depth + 1) if _holds(source, part, data) else [name]
 
 
-def _lacks(source: Any, extent: tuple[int, ...], name: str) -> list[str]:
-    shape: tuple[int, ...] = getattr(source, "shape", None) or ()
-    is_whole = len(shape) == len(extent) and all(map(operator.ge, shape, extent))
-    return [] if is_whole else [name]
+def _holds(source: Any, part: Any, data: Any) -> bool:
+    """Return whether a source is a data set that reaches as far as its part is taken from it."""
+    shape: tuple[int, ...] | None = getattr(source, "shape", None)
+    if shape is None:
+        return False
+    if part.src_space.get_select_type() == load_h5py().h5s.SEL_ALL:
+        points = part.vspace.get_select_npoints()
+        return bool(points > data.size or source.size >= points)  # more than all is an unlimited part
+    _, last = part.src_space.get_select_bounds()
+    return len(shape) == len(last) and all(
+        size > at for size, at in zip(shape, last, strict=True) if at < _UNLIMITED
+    )
 
 
 def _found(name: str, path: Path) -> Path | None:

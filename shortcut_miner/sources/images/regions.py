@@ -19,7 +19,7 @@ from pathlib import Path
 
 import polars as pl
 
-from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.options import OnBadRow, PathTexts, as_path_tuple
 from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, RegionReading, settled
 from shortcut_miner.sources.images.regions_flat import (
@@ -178,8 +178,7 @@ def _places(
     told: tuple[str, ...] = ()
     for at, path in enumerate(paths):
         info = infos[at if len(infos) > 1 else 0] if infos else None
-        is_mixed = path.is_dir() and not any(one.is_folder(path) for one in FORMATS)
-        files, notes = files_of(path, _has_regions, "detections") if is_mixed else ([path], ())
+        files, notes = _in_place(path)
         found += [(file, info) for file in files]
         told += notes
     if len(infos) == 1 and len(found) > 1:  # for those that a second file belongs to, if there are any
@@ -189,6 +188,22 @@ def _places(
             for (place, info), takes_it in zip(found, takes, strict=True)
         ]
     return found, told
+
+
+def _in_place(path: Path) -> tuple[list[Path], tuple[str, ...]]:
+    """Return a file, a folder of HDF5, or the detections in another folder; and notes on folders."""
+    if not path.is_dir():
+        return [path], ()
+    if any(one.is_folder(path) for one in FORMATS):
+        return [path], _beside(path)
+    return files_of(path, _has_regions, "detections")
+
+
+def _beside(folder: Path) -> tuple[str, ...]:
+    """Return a note on detections that a folder of HDF5 holds in other formats."""
+    others = [one.name for one in sorted(folder.iterdir()) if one.is_file() and not is_h5(one)]
+    others = [name for name in others if _has_regions(folder / name)]
+    return (f"detections beside the HDF5 files left out: {examples(others)}",) if others else ()
 
 
 def _has_regions(file: Path) -> bool:

@@ -244,6 +244,7 @@ def _grouped(kind: str, table: pl.DataFrame, without: pl.Series | None = None) -
     bare = [] if without is None else without.filter(~without.is_in(sizes["image_id"].implode())).to_list()
     rows = np.concatenate([sizes["len"].to_numpy().astype(np.int64), np.zeros(len(bare), np.int64)])
     index, padding = _own_numbers(table, rows)
+    repeated, copies = _repeated_regions(table, index, rows)
     ids = [*sizes["image_id"].to_list(), *bare]
     no_size = np.full(len(bare), np.nan)
     return RawRegions(
@@ -262,8 +263,8 @@ def _grouped(kind: str, table: pl.DataFrame, without: pl.Series | None = None) -
         image_name=lambda record: f"image {ids[record]!r}",
         region_index=index,
         is_padding=padding,
-        problems=_repeated_regions(index, rows),
-        region_problems=_no_fractions(table),
+        problems=repeated,
+        region_problems=_no_fractions(table) + copies,
     )
 
 
@@ -291,13 +292,28 @@ def _counts(
     return counts
 
 
-def _repeated_regions(index: NDArray[np.uint32], rows: NDArray[np.int64]) -> list[Problem]:
+def _repeated_regions(
+    table: pl.DataFrame, index: NDArray[np.uint32], rows: NDArray[np.int64]
+) -> tuple[list[Problem], list[tuple[int, str, str, str]]]:
+    """Return problems of images that number two regions alike, and of rows that repeat the one before."""
     owner = np.repeat(np.arange(len(rows)), rows)
-    is_repeated = (np.diff(index.astype(np.int64)) == 0) & (np.diff(owner) == 0)
-    return [
-        Problem((int(owner[at]),), "region_index", f"{index[at]} twice", "a number that occurs once an image")
-        for at in np.flatnonzero(is_repeated)
+    repeated = np.flatnonzero((np.diff(index.astype(np.int64)) == 0) & (np.diff(owner) == 0))
+    if not len(repeated):
+        return [], []
+    values = table.drop("row", "place")
+    is_copy = [values.row(int(at)) == values.row(int(at) + 1) for at in repeated]
+    told = ("region_index", "a number that occurs once an image")
+    problems = [
+        Problem((int(owner[at]),), told[0], f"{index[at]} twice", told[1])
+        for at, alike in zip(repeated, is_copy, strict=True)
+        if not alike
     ]
+    copies = [
+        (int(at) + 1, told[0], f"{index[at]} twice", told[1])
+        for at, alike in zip(repeated, is_copy, strict=True)
+        if alike
+    ]
+    return problems, copies
 
 
 def _no_fractions(table: pl.DataFrame) -> list[tuple[int, str, str, str]]:

@@ -89,8 +89,10 @@ def refuse_oscar(files: RegionFiles) -> NoReturn:
 
 def _has_numbers(start: bytes, columns: int, numbers: Sequence[int]) -> bool:
     values = start.split(b"\n", maxsplit=1)[0].split(b"\t")
+    # A line that lost its end has the columns of the next one too, and one fewer.
+    is_such = len(values) >= columns and (len(values) - 1) % (columns - 1) == 0
     # One of them may be what is wrong with the file.
-    return len(values) == columns and sum(values[at].strip().isdigit() for at in numbers) > 1
+    return is_such and sum(values[at].strip().isdigit() for at in numbers) > 1
 
 
 def bottom_up_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:

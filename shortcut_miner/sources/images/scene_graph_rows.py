@@ -9,7 +9,12 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.sources.opening.ids import AnyId, id_column
-from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, record_columns
+from shortcut_miner.sources.opening.json_records import (
+    Chunk,
+    decode_chunks,
+    record_columns,
+    repeated_keys,
+)
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.list_columns import text_lists
@@ -82,8 +87,9 @@ def scene_graph_rows(content: Content) -> SceneRows:
     """Return the rows of GQA scene graphs."""
     top = content.json.top
     assert isinstance(top, dict)
-    names = list(top)
-    images, objects, problems = [], [], []
+    names, text = list(top), content.source.content
+    images, objects = [], []
+    problems = repeated_keys(text, names, text.count(b'"objects"'), "image id", "one entry an image")
     for chunk in decode_chunks(list(top.values()), _Graph):
         problems += chunk.problems
         images.append(_image_rows(chunk, names))

@@ -1,5 +1,6 @@
 """The metric against equation 4 in plain Python, and what scores say."""
 
+import doctest
 import json
 from collections import Counter
 from pathlib import Path
@@ -13,6 +14,7 @@ from diagnostics.fpvg.worlds import graph, question, write_run, write_world
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import shortcut_miner.diagnostics.fpvg
 from shortcut_miner.diagnostics.fpvg import metric
 from shortcut_miner.diagnostics.fpvg.apply import apply_region_lists, apply_regions
 from shortcut_miner.diagnostics.fpvg.build import build
@@ -452,6 +454,12 @@ def test_batches_of_lists_are_strict(shape: Any, lists: Any, message: str) -> No
         apply_region_lists(np.zeros(shape), lists)
     with pytest.raises(ValueError, match="pad_to: got 1 for 2 regions"):
         apply_region_lists(np.zeros((1, 4, 3)), [[0, 1]], pad_to=1)
+
+
+def test_the_cards_example_runs() -> None:
+    card = Path(str(shortcut_miner.diagnostics.fpvg.__file__)).with_name("README.md")
+    ran = doctest.testfile(str(card), module_relative=False)
+    assert (ran.failed, ran.attempted) == (0, 6)
 
 
 def test_apply_regions_to_tensors() -> None:

@@ -129,6 +129,7 @@ def test_only_what_tensors_have_is_used() -> None:
         (SWAP | {"region_index": 0.5}, np.zeros((2, 4)), "region_index: got 0.5, expected a whole number"),
         (SWAP | {"region_index": True}, np.zeros((2, 4)), "region_index: got True, expected a whole number"),
         (SWAP | {"region_index": -1}, np.zeros((2, 4)), "region_index: got -1 for an image with 6 rows"),
+        (SWAP | {"region_index": np.zeros(2)}, np.zeros((2, 4)), r"region_index: got array\(.*whole number"),
         ([0, 0], np.zeros((2, 4)), r"row: got list, expected a row of the plan as a dictionary"),
         (PERFECT, np.zeros((2, 4)), "row: got a swap without region_index .*perfect-sight plan"),
         (PERFECT | NULLS, np.zeros((2, 4)), "row: got a swap without region_index .*perfect-sight plan"),
@@ -198,6 +199,8 @@ def test_rows_that_pandas_holds_with_nan_for_null() -> None:
     own, donors = np.zeros((SIZE, DIMENSIONS)), np.ones((SIZE, DIMENSIONS))
     original = {"region_index": float("nan"), "donor_region_index": float("nan"), "to_class": float("nan")}
     assert np.array_equal(apply_swap(own, original, None), own)
+    missing = pytest.importorskip("pandas").NA
+    assert np.array_equal(apply_swap(own, dict.fromkeys(original, missing), None), own)
     swapped = apply_swap(own, {"region_index": 3.0, "donor_region_index": 5.0}, donors)
     assert swapped.sum(axis=1).tolist() == [0, 0, 0, DIMENSIONS, 0, 0]
 
