@@ -14,6 +14,7 @@ from shortcut_miner.storage import (
     MANIFEST,
     RUN_RECORD,
     Provenance,
+    parquet_stream,
     read_json_file,
     read_provenance,
     staged_folder,
@@ -45,6 +46,8 @@ class Run:
         By stage, as far as the run has come.
     on_stage : callable or None
         Told each stage's name before it starts.
+    limits : dict of str to int
+        What this machine set, such as the most antecedents that fit in its memory.
     """
 
     files: "DataclassInstance"
@@ -52,6 +55,7 @@ class Run:
     threads: int = dataclasses.field(default_factory=pl.thread_pool_size)
     costs: list[StageCost] = dataclasses.field(default_factory=list)
     on_stage: OnStage | None = None
+    limits: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 def publish(
@@ -91,6 +95,7 @@ def publish(
             "files": {role: _resolved(path) for role, path in _given(run.files).items()},
             "backend": run.backend,
             "threads": run.threads,
+            "limits": run.limits,
             "stages": [dataclasses.asdict(cost) for cost in run.costs],
             "notes": list(notes),
             "warnings": list(warnings),
@@ -111,6 +116,16 @@ def write_tables(folder: Path, provenance: Provenance, tables: Mapping[str, pl.D
     for name, table in tables.items():
         if table is not None:
             write_parquet(table, folder / f"{name}.parquet", provenance)
+
+
+def write_blocks(folder: Path, provenance: Provenance, name: str, blocks: Iterator[pl.DataFrame]) -> None:
+    """Write one table that is given block by block, at least one, and is never in memory as a whole."""
+    block = next(blocks)
+    schema = block.clear().to_arrow(compat_level=pl.CompatLevel.oldest()).schema
+    with parquet_stream(folder / f"{name}.parquet", schema, provenance) as write_rows:
+        write_rows(block)
+        for block in blocks:
+            write_rows(block)
 
 
 def write_manifest(folder: Path, provenance: Provenance, figures: Mapping[str, Any] | None = None) -> None:
