@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 Column = Annotated[str | None, Parameter(group=INPUTS)]
 Choose = Parameter(group=METHOD)
+# What --superset-filter needs beside the search's own.
+_KERNELS = ("filter", "mine", "pairs", "rows", "space")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -132,7 +134,7 @@ def mine(
         written = "" if out is None or dry_run else f"; written: {out}"
         note(shown, f"took {wall_seconds:.1f} s{written}")
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=("mine",), show=show_rules)
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_KERNELS, show=show_rules)
 
 
 def _mine(
