@@ -1,6 +1,7 @@
 """Where compiled kernels are kept: never where another user could put code."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -13,7 +14,6 @@ from shortcut_miner import kernel_cache
 from shortcut_miner.errors import ConfigError
 
 PACKAGE = Path(kernel_cache.__file__).parent
-NOBODY = 65534
 
 
 @pytest.fixture
@@ -77,8 +77,8 @@ def test_where_nothing_can_be_written_a_private_folder_is_named(
 ) -> None:
     monkeypatch.setattr(kernel_cache, "_can_be_written", lambda folder: False)
     assert kernel_cache.prepare(sources) == (
-        f"compiled kernels are kept in {private(sources)}: neither the program's folder nor the user's cache can "
-        "be written. Set NUMBA_CACHE_DIR to a folder of your own to choose."
+        f"compiled kernels are kept in {private(sources)}: neither the program's folder nor the user's cache "
+        "can be written. Set NUMBA_CACHE_DIR to a folder of your own to choose."
     )
     from numba.core import config
 
@@ -131,39 +131,56 @@ def test_without_any_folder_it_is_told(sources: Path, monkeypatch: pytest.Monkey
     with pytest.raises(ConfigError) as error:
         kernel_cache.prepare(sources)
     assert str(error.value) == (
-        "NUMBA_CACHE_DIR: got no folder that can be written for compiled kernels (No such file or directory), "
-        "expected one. Set NUMBA_CACHE_DIR or TMPDIR to a folder of your own."
+        "NUMBA_CACHE_DIR: got no folder that can be written for compiled kernels (No such file or "
+        "directory), expected one. Set NUMBA_CACHE_DIR or TMPDIR to a folder of your own."
     )
 
 
 def test_a_read_only_install_and_home(tmp_path: Path) -> None:
-    """As another user, who can write neither the program nor a home, kernels load and one is compiled."""
-    if os.getuid() != 0:
-        pytest.skip("needs root, to run as another user")
-    temporary = Path(tempfile.mkdtemp(prefix="shortcut-miner-test-"))  # pytest's own are closed to others
-    temporary.chmod(0o755)
-    writable = temporary / "tmp"
-    writable.mkdir()
-    writable.chmod(0o1777)
+    """A copy of the program that can't be written, and no home: kernels load, and one is compiled."""
+    as_owner: list[str] = []
+    if os.getuid() == 0:  # root may write everywhere, unless it lets go of that
+        if shutil.which("setpriv") is None:
+            pytest.skip("needs setpriv where root runs the tests")
+        as_owner = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    install = tmp_path / "install"
+    kept = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(PACKAGE, install / PACKAGE.name, ignore=kept)
+    (tmp_path / "home").mkdir()
+    (tmp_path / "tmp").mkdir()
+    folders = [tmp_path / "home", install, *(path for path in install.rglob("*") if path.is_dir())]
     code = (
-        "import os; os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
-        "import sys; sys.dont_write_bytecode = True\n"
         "import numpy as np\n"
         "from shortcut_miner.mining.kernels_numba.filter import child_starts\n"
-        "print(child_starts(np.array([0, 0, 1]), 2).tolist(), child_starts.stats.cache_path)\n"
+        "print(child_starts.py_func.__code__.co_filename)\n"
+        "print(child_starts(np.array([0, 0, 1]), 2).tolist())\n"
+        "print(child_starts.stats.cache_path)\n"
     )
     env = {
         **os.environ,
-        "PYTHONPATH": str(PACKAGE.parent),
-        "HOME": "/nonexistent",
-        "XDG_CACHE_HOME": "/nonexistent/cache",
-        "TMPDIR": str(writable),
+        "PYTHONPATH": str(install),
+        "HOME": str(tmp_path / "home"),
+        "TMPDIR": str(tmp_path / "tmp"),
     }
-    env.pop("NUMBA_CACHE_DIR", None)
-    if not os.access(PACKAGE, os.R_OK) or not (PACKAGE.stat().st_mode & stat.S_IXOTH):
-        pytest.skip("other users can't read this checkout")
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    for name in ("NUMBA_CACHE_DIR", "XDG_CACHE_HOME"):
+        env.pop(name, None)
+    for folder in folders:
+        folder.chmod(0o555)
+    try:
+        done = subprocess.run(
+            [*as_owner, sys.executable, "-c", code],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    finally:
+        for folder in folders:
+            folder.chmod(0o755)
     assert (done.returncode, done.stderr) == (0, "")
-    starts, where = done.stdout.strip().split(" /", 1)
+    source, starts, where = done.stdout.splitlines()
+    assert source.startswith(str(install))
     assert starts == "[0, 2, 3]"
-    assert f"/{where}".startswith(f"{writable}/shortcut-miner-{NOBODY}/kernels_numba_")
+    assert where.startswith(str(tmp_path / "tmp" / f"shortcut-miner-{os.getuid()}" / "kernels_numba_"))
+    assert [*Path(where).glob("filter.child_starts-*.nbi")]

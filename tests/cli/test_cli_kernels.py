@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli.commands import CHECKOUT, Ran, contents, options, spawn_cli
+from cli.commands import CHECKOUT, Ran, RunCli, contents, options, spawn_cli
 
 from shortcut_miner import kernel_cache
 from shortcut_miner.cli import kernels
@@ -122,6 +122,17 @@ def test_progress_counts_kernels_and_says_what_is_left(monkeypatch: pytest.Monke
         "mine",
     ]
     assert one.seconds == 21.0
+
+
+def test_another_cache_is_noted_once(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("w,answer\n" + "a b c,x\n" * 9)
+    monkeypatch.setattr(kernel_cache, "prepare", lambda sources: "compiled kernels are kept in /x: why.")
+    ran = run_cli("mine", table, "--words", "w")
+    assert ran.code == 0
+    assert ran.err.count("note: compiled kernels are kept in /x: why.\n") == 1
 
 
 def test_a_missing_file_is_told_before_any_talk_of_compiling(tmp_path: Path) -> None:
