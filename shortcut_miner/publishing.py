@@ -200,7 +200,11 @@ def _check_options(out: Path, manifest: Mapping[str, Any], config: Mapping[str, 
     """Raise ConfigError if a folder's options are not those of the run, naming them."""
     there, now = _flat(manifest["config"]), _flat(json.loads(json.dumps(config)))
     names = {*there, *now} if manifest.get("version") == __version__ else {*there} & {*now}
-    other = sorted(name for name in names if now.get(name) not in (there.get(name), _BY_INPUTS))
+    other = sorted(
+        name
+        for name in names
+        if now.get(name) not in (there.get(name), _BY_INPUTS) and (name, now.get(name)) != _BY_MEMORY
+    )
     if other:
         told = ", ".join(
             f"{name} {_shown(there.get(name))}, now {_shown(now.get(name))}" for name in other[:_MOST_OPTIONS]
@@ -214,6 +218,7 @@ def _check_options(out: Path, manifest: Mapping[str, Any], config: Mapping[str, 
 
 _MOST_OPTIONS = 8
 _BY_INPUTS = "auto"  # what it comes to is known when the inputs are
+_BY_MEMORY = ("max_rules", None)  # the memory decides, and nothing is recorded unless the cap was reached
 
 
 def _shown(value: object) -> str:
@@ -291,7 +296,9 @@ def _publish(staging: Path, out: Path, inputs: Inputs | None, force: bool, add: 
             kept = {name: one for name, one in manifest["files"].items() if name not in files}
         else:
             manifest, kept = read_json_file(staging / MANIFEST), {}
-        ours = _checked(out, manifest["command"], manifest["config"], names, inputs, force)
+        # The cap on rules was compared before the work, when it was the user's.
+        asked = {**manifest["config"], **dict([_BY_MEMORY])}
+        ours = _checked(out, manifest["command"], asked, names, inputs, force)
         listed = {name: dataclasses.asdict(one) for name, one in files.items() if one and name != RUN_RECORD}
         write_json(manifest | {"files": kept | listed}, staging / MANIFEST)
         sync(staging / MANIFEST)

@@ -46,10 +46,16 @@ def timed(costs: list[StageCost], stage: str, on_stage: OnStage | None = None) -
 def cost_text(costs: Sequence[StageCost], wall_seconds: float | None = None) -> str:
     """Return how long a run took (without a number: the sum of its stages), by stage, and its peak memory.
 
+    What no stage accounts for, such as loading libraries, is "other".
+
     >>> cost_text([StageCost("read", 1.0, 1.2, 5_000_000), StageCost("write", 0.5, 0.5, 7_000_000)])
     '1.5 s (read 1.0, write 0.5), peak memory 7 MB'
     """
     total = sum(cost.wall_seconds for cost in costs) if wall_seconds is None else wall_seconds
-    stages = ", ".join(f"{cost.stage} {cost.wall_seconds:.1f}" for cost in costs)
+    parts = [(cost.stage, cost.wall_seconds) for cost in costs]
+    other = total - sum(seconds for _, seconds in parts)
+    if other >= 0.05:
+        parts.append(("other", other))
+    stages = ", ".join(f"{stage} {seconds:.1f}" for stage, seconds in parts)
     peak = max((cost.peak_bytes for cost in costs), default=0)
     return f"{total:.1f} s ({stages}), peak memory {peak / 1e6:,.0f} MB"

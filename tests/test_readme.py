@@ -11,6 +11,10 @@ README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding=
 BLOCKS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
+def test_what_needs_an_extra_comes_after_its_install() -> None:
+    assert README.index("pip install '.[interop]'") < README.index("import mine_rules, to_mlxtend")
+
+
 def test_the_blocks_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run_demo(tmp_path)
     monkeypatch.chdir(tmp_path)

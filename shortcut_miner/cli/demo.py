@@ -16,7 +16,7 @@ from shortcut_miner.cli.console import (
     progress,
     warn,
 )
-from shortcut_miner.cli.kernels import note_compiling
+from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.options import (
     CHECK_FAILED,
     DEFAULT_SHOWN,
@@ -68,10 +68,14 @@ def demo(
     from shortcut_miner.demo.run import run_demo
 
     started = time.perf_counter()
-    note_compiling(shown)
-    with tempfile.TemporaryDirectory(prefix="shortcut-miner-demo-") as temporary, progress(shown) as on_stage:
+    with (
+        tempfile.TemporaryDirectory(prefix="shortcut-miner-demo-") as temporary,
+        progress(shown) as told,
+        watched(shown, told, ()) as compiling,
+    ):
+        folder = Path(temporary) if dry_run else out
         report = run_demo(
-            Path(temporary) if dry_run else out, seed=seed, threads=threads, force=force, on_stage=on_stage
+            folder, seed=seed, threads=threads, force=force, on_stage=told and compiling.on_stage
         )
     _show(report, shown, most, None if dry_run else out, time.perf_counter() - started)
     if not report.all_found:

@@ -22,6 +22,7 @@ def install() -> None:
     """Handle SIGINT like this in the running process."""
     signal.signal(signal.SIGINT, _handle)
     sys.unraisablehook = _without_interrupts
+    threading.excepthook = _in_threads_without_interrupts
 
 
 def say_interrupted() -> None:
@@ -63,5 +64,11 @@ def _is_importing(frame: FrameType | None) -> bool:
 
 
 def _without_interrupts(unraisable: "sys.UnraisableHookArgs") -> None:
-    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+    # What was interrupted half-way, such as a compiler's own memory, may fail while it is thrown away.
+    if not (was_interrupted() or issubclass(unraisable.exc_type, KeyboardInterrupt)):
         sys.__unraisablehook__(unraisable)
+
+
+def _in_threads_without_interrupts(failed: threading.ExceptHookArgs) -> None:
+    if not was_interrupted():
+        threading.__excepthook__(failed)

@@ -1,54 +1,142 @@
-"""Saying so when a run must compile the kernels first.
+"""Saying so while kernels are compiled, which the first run must do.
 
 Loading them in a thread beside the reading of files was tried: it saves nothing (both need the interpreter).
 """
 
-import os
+import contextlib
+import re
+import time
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from shortcut_miner import kernel_cache
 from shortcut_miner.cli.console import note
 from shortcut_miner.cli.options import Shown
 
-COMPILING = "compiling kernels (first run only, about half a minute)"
+if TYPE_CHECKING:
+    from shortcut_miner.timing import OnStage
+
+COMPILING = "compiling kernels (first run only; it can take a minute or two)"
+_KERNEL = re.compile(rb"^@njit.*\n(?:@.*\n)*def (\w+)", re.MULTILINE)
+_ALL = "shortcut_miner.mining.kernels_numba"
+SWAPMIX = "swapmix"
+_SWAPMIX = "shortcut_miner.diagnostics.swapmix.kernels_numba"
 
 
-def note_compiling(shown: Shown, *names: str) -> None:
-    """Say so if the kernels of these files (without names: of all) must be compiled first."""
-    if not are_compiled(*names):
-        note(shown, COMPILING)
+class Compiling:
+    """What is compiled during a command: told when it begins, shown kernel by kernel, and timed.
 
-
-def are_compiled(*names: str) -> bool:
-    """Return whether numba's cache has these kernel files, no older than their sources.
-
-    Without names: all files, which is what a build needs.
+    Attributes
+    ----------
+    seconds : float
+        How long compiling took.
     """
-    folder = kernel_folder()
-    caches = [path for cache in _caches(folder) if cache.is_dir() for path in cache.rglob("*.nbi")]
-    return all(
-        any(path.name.startswith(f"{name}.") and _is_current(path, folder / f"{name}.py") for path in caches)
-        for name in names or kernel_names()
-    )
+
+    def __init__(self, shown: Shown, on_stage: "OnStage | None", names: Sequence[str]) -> None:
+        self.seconds = 0.0
+        self._shown = shown
+        self._on_stage = on_stage
+        self._stage = "start"
+        self._done: set[Any] = set()
+        self._open = 0
+        self._began = 0.0
+        self._expected = kernels_to_compile(*names)
+        self._is_told = False
+
+    def on_stage(self, stage: str) -> None:
+        """Show a stage of the command."""
+        self._stage = stage
+        if self._on_stage is not None:
+            self._on_stage(stage)
+
+    def on_start(self, _: Any) -> None:
+        """Hear from numba that it begins to compile a kernel: one, or one that another needs."""
+        if not self._is_told and self._on_stage is None:  # else it is shown as it goes on
+            note(self._shown, COMPILING)
+        self._is_told = True
+        if not self._open:
+            self._began = time.perf_counter()
+        self._open += 1
+        self._show()
+
+    def on_end(self, event: Any) -> None:
+        """Hear from numba that a kernel is compiled."""
+        self._open -= 1
+        self._done.add(event.data["dispatcher"])
+        if self._open:
+            self._show()
+        else:
+            self.seconds += time.perf_counter() - self._began
+            self.on_stage(self._stage)
+
+    def _show(self) -> None:
+        if self._on_stage is None:
+            return
+        number, taken = len(self._done) + 1, self.seconds + time.perf_counter() - self._began
+        of = f" of {self._expected}" if number <= self._expected else ""
+        left = taken / len(self._done) * (self._expected - len(self._done)) if self._done and of else 0
+        about = f", about {left:.0f} s left" if left >= 1 else ""
+        self._on_stage(f"{self._stage}: compiling kernel {number}{of}{about}")
 
 
-def kernel_folder() -> Path:
-    """Return the folder of the kernels' sources, without importing them."""
-    package = find_spec("shortcut_miner.mining.kernels_numba")
-    return Path(next(iter((package and package.submodule_search_locations) or ["kernels_numba"])))
+@contextlib.contextmanager
+def watched(shown: Shown, on_stage: "OnStage | None", names: Sequence[str] | None) -> Iterator[Compiling]:
+    """Tell of kernels that are compiled meanwhile, if the command needs any.
+
+    Parameters
+    ----------
+    shown, on_stage
+        Where to tell it.
+    names : sequence of str, optional
+        The kernel files that the command needs; all that mining has for an empty sequence.
+    """
+    if names is None:
+        yield Compiling(shown, on_stage, ["none"])
+        return
+    if told := kernel_cache.prepare(_folder(_ALL)):
+        note(shown, f"note: {told}")
+    from numba.core import event
+
+    class Listener(Compiling, event.Listener):  # type: ignore[misc]
+        pass
+
+    listener = Listener(shown, on_stage, names)
+    with event.install_listener("numba:compile", listener):
+        yield listener
+
+
+def kernels_to_compile(*names: str) -> int:
+    """Return how many kernels are not compiled yet: of these files, or of all that mining has.
+
+    The name "swapmix" stands for all files of that room.
+    """
+    wanted = [path for path in _folder(_ALL).glob("*.py") if path.stem in names or not names]
+    wanted += _folder(_SWAPMIX).glob("*.py") if SWAPMIX in names else []
+    kernels = ((path, name.decode()) for path in wanted for name in _KERNEL.findall(path.read_bytes()))
+    return sum(_is_missing(path, name) for path, name in kernels)
 
 
 def kernel_names() -> list[str]:
-    """Return the names of the files that hold kernels."""
-    return [path.stem for path in sorted(kernel_folder().glob("*.py")) if b"@njit" in path.read_bytes()]
+    """Return the names of mining's files that hold kernels."""
+    return [path.stem for path in sorted(_folder(_ALL).glob("*.py")) if _KERNEL.search(path.read_bytes())]
 
 
-def _caches(folder: Path) -> list[Path]:
-    """Return where numba keeps compiled code: a chosen folder, beside the source, or in the user's cache."""
-    if chosen := os.environ.get("NUMBA_CACHE_DIR"):
-        return [Path(chosen)]
-    user = os.environ.get("XDG_CACHE_HOME") or f"{os.environ.get('HOME', '')}/.cache"
-    return [folder / "__pycache__", Path(user) / "numba"]
+def _folder(package: str) -> Path:
+    """Return the folder of the kernels' sources, without importing them."""
+    parent, _, name = package.rpartition(".")
+    found = find_spec(parent)
+    return Path(next(iter((found and found.submodule_search_locations) or ["."]))) / name
+
+
+def _is_missing(source: Path, kernel: str) -> bool:
+    """Return whether numba's cache has no code of a kernel that is as new as its source."""
+    found = [
+        index for cache in kernel_cache.cache_folders(source.parent)
+        for index in cache.glob(f"{source.stem}.{kernel}-*.nbi")
+    ]  # fmt: skip
+    return not any(_is_current(index, source) for index in found)
 
 
 def _is_current(index: Path, source: Path) -> bool:

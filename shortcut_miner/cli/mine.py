@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 Column = Annotated[str | None, Parameter(group=INPUTS)]
 Choose = Parameter(group=METHOD)
+# What --superset-filter needs beside the search's own.
+_KERNELS = ("filter", "mine", "pairs", "rows", "space")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def mine(
     min_confidence: Annotated[float, Choose] = 0.3,
     superset_filter: Annotated[SupersetFilter, Choose] = "none",
     empty_rule: Annotated[bool, Parameter(group=METHOD, negative=(), show_default=False)] = False,
-    max_rules: Annotated[int, Choose] = 50_000_000,
+    max_rules: Annotated[int | None, Choose] = None,
     threads: Threads = None,
     out: Out = None,
     force: Force = False,
@@ -91,8 +93,8 @@ def mine(
         Drop a rule when a subset of its antecedent (one item smaller, any) is as confident.
     empty_rule : bool
         Count "nothing -> the most common answer" as a rule.
-    max_rules : int
-        Most antecedents to search before giving up.
+    max_rules : int, optional
+        Stop mining at this many antecedents, with exit code 3; default: as many as fit in memory.
     threads : int, optional
         Default: all processors. The result is the same for any number.
     out : Path, optional
@@ -116,22 +118,22 @@ def mine(
 
         columns = Columns(words=words, objects=objects, answer=answer, separator=separator)
         return _mine(
-            table, columns, options, target,
-            on_bad_row=on_bad_row, limit=rows, threads=threads, force=force,
-            on_stage=on_stage,
+            table, columns, options, target, show,
+            on_bad_row=on_bad_row, limit=rows, threads=threads, force=force, on_stage=on_stage,
         )  # fmt: skip
 
     def show_rules(report: "BuildReport", shown: Shown, wall_seconds: float) -> None:
-        found, read = report.tables["rules"], report.counts["rows"]
+        found, read = report.counts["rules"], report.counts["rows"]
         if shown.format == "json":
-            print_json({"rows": read, "total": len(found), "rules": found.head(show).to_dicts()})
+            document = {"rows": read, "total": found, "is_complete": report.is_complete}
+            print_json(document | {"rules": report.tables["first_rules"].to_dicts()})
             return
-        print_rules(found.head(show))
-        note(shown, f"{how_many(len(found), show, '--show')}, from {read:,} rows")
-        written = "" if report.out is None else f"; written: {report.out}"
+        print_rules(report.tables["first_rules"])
+        note(shown, f"{how_many(found, show, '--show')}, from {read:,} rows")
+        written = "" if out is None or dry_run else f"; written: {out}"
         note(shown, f"took {wall_seconds:.1f} s{written}")
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=("mine",), show=show_rules)
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_KERNELS, show=show_rules)
 
 
 def _mine(
@@ -139,6 +141,7 @@ def _mine(
     columns: "Columns",
     options: dict[str, Any],
     out: Path | None,
+    show: int,
     *,
     on_bad_row: OnBadRow,
     limit: int | None,
@@ -146,41 +149,62 @@ def _mine(
     force: bool,
     on_stage: "OnStage | None",
 ) -> "BuildReport":
-    from shortcut_miner.datasets.folders import Run, publish, write_manifest, write_tables
+    import numpy as np
+
+    from shortcut_miner.datasets.folders import Run, publish, write_blocks, write_manifest
     from shortcut_miner.datasets.inputs import InputFacts
     from shortcut_miner.datasets.reports import BuildReport
+    from shortcut_miner.mining.antecedents import SearchConfig
     from shortcut_miner.mining.backends import resolve_backend
-    from shortcut_miner.mining.frames.tables import mine_rules
+    from shortcut_miner.mining.frames.rules import rule_blocks, rules_table
+    from shortcut_miner.mining.frames.tables import encode_answered
+    from shortcut_miner.mining.search import cut_text, search_rules
     from shortcut_miner.mining.threads import thread_count
     from shortcut_miner.sources.item_tables import read_table
     from shortcut_miner.storage import Provenance
     from shortcut_miner.timing import timed
 
+    search = SearchConfig(**options)
     backend = resolve_backend()
     run = Run(MineFiles(table), backend.name, threads or thread_count(), on_stage=on_stage, force=force)
     config = dataclasses.asdict(columns) | options | {"on_bad_row": on_bad_row, "limit": limit}
     run.check_out(out, "mine", config, ("rules.parquet",))
     with timed(run.costs, f"read {table}", on_stage):
         read = read_table(table, columns, skip_bad_rows=on_bad_row == "skip", limit=limit)
-    with timed(run.costs, "mine", on_stage):
-        found = mine_rules(read.table, "answer", threads=threads, backend=backend, **options)
+    with timed(run.costs, "encode", on_stage):
+        rows = encode_answered(read.table, "answer")
+    found = search_rules(
+        rows, search, allow_incomplete=True,
+        threads=run.threads, backend=backend, costs=run.costs, on_stage=on_stage,
+    )  # fmt: skip
     skipped = [f"{count:,} {reason} were skipped" for reason, count in read.dropped.items()]
+    if not found.is_complete:
+        skipped.append(cut_text(found.max_rules, derived=search.max_rules is None))
+        config["max_rules"] = found.max_rules
+    run.limits["max_rules"] = found.max_rules
     facts = InputFacts.of({"table": read}, skipped)
     provenance = Provenance(
         command="mine",
         config=config,
         inputs=facts.records,
-        counts={"rows": len(read.table), "rules": len(found)},
+        counts={"rows": len(read.table), "rules": len(found.rules)},
         dropped=facts.dropped,
     )
+    encoded = (rows.vocabulary, rows.transaction_count)
 
     def write(folder: Path) -> None:
-        write_tables(folder, provenance, {"rules": found})
-        write_manifest(folder, provenance)
+        write_blocks(folder, provenance, "rules", rule_blocks(found.rules, *encoded))
+        write_manifest(folder, provenance, {"is_complete": found.is_complete})
 
     if out is not None:
         publish(out, run, write, notes=facts.notes, warnings=facts.warnings)
-    words = {"rules": f"{len(found):,} from {len(read.table):,} rows"}
     return BuildReport.of(
-        run, facts, provenance, out=out, figures={}, words=words, tables={"rules": lambda: found}
+        run,
+        facts,
+        provenance,
+        out=None,
+        figures={},
+        words={"rules": f"{len(found.rules):,} from {len(read.table):,} rows"},
+        tables={"first_rules": lambda: rules_table(found.rules.take(np.s_[:show]), *encoded)},
+        is_complete=found.is_complete,
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from shortcut_miner.cli.console import note, print_fields, print_json
-from shortcut_miner.cli.kernels import note_compiling
+from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.options import (
     CHECK_FAILED,
     DEFAULT_SHOWN,
@@ -50,10 +50,10 @@ def repeat(
     """
     if out is not None:
         check_out(out)
-    note_compiling(shown)
     from shortcut_miner.repeating import repeat as repeat_folder
 
-    done = repeat_folder(folder, data_dir=data_dir, out=out, dry_run=dry_run)
+    with watched(shown, None, ()):
+        done = repeat_folder(folder, data_dir=data_dir, out=out, dry_run=dry_run)
     for text in done.notes:
         note(shown, f"note: {text}")
     if shown.format == "json":

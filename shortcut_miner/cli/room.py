@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from shortcut_miner.cli.console import note, print_fields, print_json, progress, warn
-from shortcut_miner.cli.kernels import note_compiling
+from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.options import DONE, INCOMPLETE, Shown, check_out
 from shortcut_miner.errors import ConfigError
 
@@ -46,15 +46,15 @@ def run_build(
     if out is not None:
         check_out(out)
     started = time.perf_counter()
-    if kernels is not None:
-        note_compiling(shown, *kernels)
-    with progress(shown) as on_stage:
-        report = work(None if dry_run else out, on_stage)
+    with progress(shown) as told, watched(shown, told, kernels) as compiling:
+        report = work(None if dry_run else out, told and compiling.on_stage)
     for text in report.notes:
         note(shown, f"note: {text}")
     for text in report.warnings:
         warn(text)
     (show or _show_words)(report, shown, time.perf_counter() - started)
+    if compiling.seconds >= 0.5:
+        note(shown, f"of that, {compiling.seconds:.1f} s to compile kernels, which later runs need not")
     return DONE if report.is_complete else INCOMPLETE
 
 
@@ -93,12 +93,10 @@ def run_score(
                 f"--out {out}: got the build's own folder, expected another. Choose another name."
             )
         check_out(out)
-    if kernels is not None:
-        note_compiling(shown, *kernels)
-    with progress(shown) as on_stage:
-        if on_stage is not None:
-            on_stage("score")
-        report = work(None if dry_run else out, on_stage)
+    with progress(shown) as told, watched(shown, told, kernels) as compiling:
+        if told is not None:
+            compiling.on_stage("score")
+        report = work(None if dry_run else out, told and compiling.on_stage)
     for text in report.notes:
         note(shown, f"note: {text}")
     for reason, count in report.dropped.items():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from shortcut_miner.cli.console import note, print_fields, print_json, print_table, print_text, warn
-from shortcut_miner.cli.kernels import note_compiling
+from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.options import DEFAULT_SHOWN, DONE, INPUTS, METHOD, MostShown, Shown
 from shortcut_miner.errors import SourceError
 
@@ -174,8 +174,8 @@ def explain(
     """
     from shortcut_miner.diagnostics.vqa_ce.explain import explain as explain_question
 
-    note_compiling(shown, "match")
-    explanation = explain_question(folder, question_id, verdict=verdict, max_q=max_q)
+    with watched(shown, None, ("match",)):
+        explanation = explain_question(folder, question_id, verdict=verdict, max_q=max_q)
     if shown.format == "json":
         print_json(explanation_document(explanation, most))
     else:

@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from shortcut_miner.cli.command import ENTER, Command
 from shortcut_miner.cli.console import print_frame, print_models, print_title
+from shortcut_miner.cli.kernels import SWAPMIX
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
@@ -63,7 +64,7 @@ def build(
             files, method, target, limit=rows, threads=threads, force=force, on_stage=on_stage
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown)
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=(SWAPMIX,))
 
 
 def score(

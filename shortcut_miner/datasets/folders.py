@@ -19,6 +19,7 @@ from shortcut_miner.storage import (
     RUN_RECORD,
     Provenance,
     checked_provenance,
+    parquet_stream,
     read_json_file,
     read_provenance,
     write_json,
@@ -53,6 +54,8 @@ class Run:
         Told each stage's name before it starts.
     force : bool
         Whether the files of a run with other options may be replaced.
+    limits : dict of str to int
+        What this machine set, such as the most antecedents that fit in its memory.
     """
 
     files: "DataclassInstance"
@@ -62,6 +65,7 @@ class Run:
     notes: list[str] = dataclasses.field(default_factory=list)
     on_stage: OnStage | None = None
     force: bool = False
+    limits: dict[str, int] = dataclasses.field(default_factory=dict)
 
     def check_out(
         self, out: Path | None, command: str, config: Mapping[str, Any], names: Iterable[str]
@@ -133,6 +137,7 @@ def publish(
             "files": {role: _resolved(path) for role, path in files.items()},
             "backend": run.backend,
             "threads": run.threads,
+            "limits": run.limits,
             "stages": [dataclasses.asdict(cost) for cost in run.costs],
             "notes": list(dict.fromkeys([*notes, *run.notes])),
             "warnings": list(dict.fromkeys(warnings)),
@@ -177,6 +182,16 @@ def write_tables(folder: Path, provenance: Provenance, tables: Mapping[str, pl.D
     for name, table in tables.items():
         if table is not None:
             write_parquet(table, folder / f"{name}.parquet", provenance)
+
+
+def write_blocks(folder: Path, provenance: Provenance, name: str, blocks: Iterator[pl.DataFrame]) -> None:
+    """Write one table that is given block by block, at least one, and is never in memory as a whole."""
+    block = next(blocks)
+    schema = block.clear().to_arrow(compat_level=pl.CompatLevel.oldest()).schema
+    with parquet_stream(folder / f"{name}.parquet", schema, provenance) as write_rows:
+        write_rows(block)
+        for block in blocks:
+            write_rows(block)
 
 
 def write_manifest(folder: Path, provenance: Provenance, figures: Mapping[str, Any] | None = None) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.mining.arrays import Ints, Level, Numbers
+from shortcut_miner.mining.memory import fitting_rules
 from shortcut_miner.options import SupersetFilter, check_between, check_whole, fill_in
 from shortcut_miner.transactions import Transactions
 
@@ -22,19 +23,25 @@ class MiningConfig:
         Least rows with antecedent and answer together (``rule_count``).
     max_antecedent : int
         Most items of an antecedent, 1 to 8. VQA-CE's ``max_length`` 5 counts the answer, so is 4 here.
-    max_rules : int
-        Most antecedents to keep; more end the search early and leave a result marked incomplete.
+    max_rules : int, optional
+        Most antecedents to keep; more end the search early and leave a result marked incomplete. Default: as
+        many as fit in memory, see :func:`shortcut_miner.mining.memory.fitting_rules`.
     """
 
     min_count: int = 8
     max_antecedent: int = 4
-    max_rules: int = 50_000_000
+    max_rules: int | None = None
 
     def __post_init__(self) -> None:
         """Raise ConfigError for values without a meaning."""
         check_whole(self, "min_count", 1)
         check_whole(self, "max_antecedent", 1, 8)
-        check_whole(self, "max_rules", 1)
+        if self.max_rules is not None:
+            check_whole(self, "max_rules", 1)
+
+    def resolved_max_rules(self) -> int:
+        """Return ``max_rules``, or as many as fit in memory now."""
+        return fitting_rules() if self.max_rules is None else self.max_rules
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.mining.antecedents import Antecedents, Mask
+from shortcut_miner.mining.arrays import Ints
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.options import SupersetFilter
@@ -64,22 +65,28 @@ def select_rules(
     antecedents: Antecedents, dropped: list[Mask], min_confidence: float, empty_rule: bool
 ) -> tuple[RuleArrays, Mask]:
     """Return the confident rules in vocabulary numbers, and which of them the superset filter drops."""
-    width = len(antecedents.levels) - 1
-    parts: list[RuleArrays] = []
-    masks: list[Mask] = []
-    for size, (level, mask) in enumerate(zip(antecedents.levels, dropped, strict=True)):
-        if size == 0 and not (empty_rule and level.best_class[0] >= 0):
-            continue
-        which = np.flatnonzero(is_confident(level.rule_count, level.antecedent_count, min_confidence))
-        items = np.full((len(which), width), np.iinfo(np.int32).max, np.int32)
-        items[:, :size] = antecedents.item_names[antecedents.paths(size, which)]
-        items.sort(axis=1)
-        items[:, size:] = -1
-        parts.append(
-            RuleArrays(items, level.best_class[which], level.antecedent_count[which], level.rule_count[which])
-        )
-        masks.append(mask[which])
+    chosen: list[Ints] = []
+    for size, level in enumerate(antecedents.levels):
+        is_rule = size > 0 or (empty_rule and level.best_class[0] >= 0)
+        confident = is_confident(level.rule_count, level.antecedent_count, min_confidence)
+        chosen.append(np.flatnonzero(confident & is_rule))
+    count = sum(map(len, chosen))
     rules = RuleArrays(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in RuleArrays.__slots__)
+        items=np.full((count, len(chosen) - 1), np.iinfo(np.int32).max, np.int32),
+        answers=np.empty(count, np.int32),
+        antecedent_count=np.empty(count, np.int64),
+        rule_count=np.empty(count, np.int64),
     )
-    return rules, np.concatenate(masks)
+    is_dropped = np.empty(count, np.bool_)
+    first = 0
+    for size, (level, which) in enumerate(zip(antecedents.levels, chosen, strict=True)):
+        place = slice(first, first + len(which))
+        rules.items[place, :size] = antecedents.item_names[antecedents.paths(size, which)]
+        rules.answers[place] = level.best_class[which]
+        rules.antecedent_count[place] = level.antecedent_count[which]
+        rules.rule_count[place] = level.rule_count[which]
+        is_dropped[place] = dropped[size][which]
+        first = place.stop
+    rules.items.sort(axis=1)
+    rules.items[rules.items == np.iinfo(np.int32).max] = -1
+    return rules, is_dropped

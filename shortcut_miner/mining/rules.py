@@ -37,8 +37,8 @@ class RuleArrays:
         """Return the number of rules."""
         return len(self.answers)
 
-    def take(self, which: Ints | npt.NDArray[np.bool_]) -> "RuleArrays":
-        """Return the rules at these positions (or where a mask is true)."""
+    def take(self, which: Ints | npt.NDArray[np.bool_] | slice) -> "RuleArrays":
+        """Return the rules at these positions (or where a mask is true, or in a slice: without a copy)."""
         return RuleArrays(
             self.items[which], self.answers[which], self.antecedent_count[which], self.rule_count[which]
         )
@@ -67,7 +67,7 @@ class BestSubsets:
 def rule_order(rules: RuleArrays, vocabulary: Vocabulary) -> Ints:
     """Return int64[rules]: positions that put the rules in rule order."""
     width = rules.items.shape[1]
-    lengths = (rules.items >= 0).sum(axis=1)
+    lengths = (rules.items >= 0).sum(axis=1, dtype=np.int8)
     # Within equal lengths an antecedent whose word list ends earlier comes first: objects sort below words.
     words = vocabulary.word_count
     code = np.where(rules.items >= words, rules.items - words, rules.items + vocabulary.item_count - words)

@@ -4,9 +4,10 @@ import dataclasses
 from collections.abc import Callable
 
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.mining.antecedents import Antecedents, SearchConfig
+from shortcut_miner.mining.antecedents import Antecedents, Mask, SearchConfig
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
+from shortcut_miner.mining.memory import which_fit
 from shortcut_miner.mining.miner import mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays, rule_order
 from shortcut_miner.timing import StageCost, timed
@@ -27,6 +28,8 @@ class FoundRules:
         Those that it drops, in rule order; empty if they are not wanted.
     confident_count : int
         Number of both.
+    max_rules : int
+        The cap on antecedents that held: the config's, or what fitted in memory.
     backend : str
         Name of the backend that did the work.
     """
@@ -35,7 +38,13 @@ class FoundRules:
     rules: RuleArrays
     dropped_rules: RuleArrays
     confident_count: int
+    max_rules: int
     backend: str
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the search ended by itself, not at ``max_rules``."""
+        return self.antecedents.is_complete
 
 
 def search_rules(
@@ -79,21 +88,34 @@ def search_rules(
     """
     costs = [] if costs is None else costs
     chosen = resolve_backend(backend)
+    max_rules = config.resolved_max_rules()
     with timed(costs, "mine", on_stage):
-        antecedents = mine_antecedents(transactions, config, threads, chosen)
+        antecedents = mine_antecedents(
+            transactions, dataclasses.replace(config, max_rules=max_rules), threads, chosen
+        )
     if not (antecedents.is_complete or allow_incomplete):
         raise ConfigError(
-            f"max_rules: got more than {config.max_rules:,} antecedents, expected at most that many. Raise "
-            f"min_count (now {config.min_count:,}) or max_rules, or lower max_antecedent (now "
-            f"{config.max_antecedent})."
+            f"max_rules: got more than {max_rules:,} antecedents, expected at most that many"
+            f"{'' if config.max_rules is not None else f', {which_fit()}'}. Raise min_count (now "
+            f"{config.min_count:,}) or max_rules, or lower max_antecedent (now {config.max_antecedent})."
         )
     with timed(costs, "filter", on_stage):
         dropped = dropped_by_subset(antecedents, config.superset_filter, config.empty_rule, threads, chosen)
         confident, is_dropped = select_rules(antecedents, dropped, config.min_confidence, config.empty_rule)
-        rules = _in_order(confident.take(~is_dropped), transactions)
-        dropped_rules = _in_order(confident.take(is_dropped & keep_dropped), transactions)
-    return FoundRules(antecedents, rules, dropped_rules, len(confident), chosen.name)
+        rules = _in_order(confident, ~is_dropped, transactions)
+        dropped_rules = _in_order(confident, is_dropped & keep_dropped, transactions)
+    return FoundRules(antecedents, rules, dropped_rules, len(confident), max_rules, chosen.name)
 
 
-def _in_order(rules: RuleArrays, transactions: Transactions) -> RuleArrays:
-    return rules.take(rule_order(rules, transactions.vocabulary))
+def cut_text(max_rules: int, *, derived: bool) -> str:
+    """Return the warning that a search was cut, and what to do."""
+    of_memory = f", {which_fit()}" if derived else ""
+    return (
+        f"mining stopped after max_rules = {max_rules:,} antecedents{of_memory}; what it found is exact, but "
+        "rules are missing. Raise --min-count or --max-rules."
+    )
+
+
+def _in_order(rules: RuleArrays, which: Mask, transactions: Transactions) -> RuleArrays:
+    chosen = rules if which.all() else rules.take(which)  # a copy costs as much as the rules
+    return chosen.take(rule_order(chosen, transactions.vocabulary))

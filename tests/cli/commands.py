@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -33,8 +34,8 @@ class Ran:
 
 
 def without_notice(err: str) -> str:
-    """Return stderr without the notice that kernels compile."""
-    return err.replace(f"{COMPILING}\n", "")
+    """Return stderr without the notices that kernels compile, and how long it took."""
+    return re.sub(r"of that, .* to compile kernels.*\n", "", err.replace(f"{COMPILING}\n", ""))
 
 
 RunCli = Callable[..., Ran]

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from cli.commands import CHECKOUT, RunCli, contents, options, start_cli, without_notice
 
+from shortcut_miner.cli.kernels import COMPILING
 from shortcut_miner.cli.run import run
 
 Files = dict[str, Path | None]
@@ -159,6 +160,41 @@ def test_pressing_twice_ends_the_process_at_once(world_files: Files, built: Path
     assert process.returncode == 130
     assert set(without_notice(err).splitlines()) == {CALM.strip()}
     check_complete_files(out)
+
+
+@pytest.mark.parametrize("seconds", [0.5, 3.0])
+def test_nothing_follows_the_message_while_kernels_compile(
+    seconds: float, tmp_path: Path, built: Path, world_files: Files
+) -> None:
+    tokens = ("vqa-ce", "build", *options(world_files), "--dry-run")
+    with start_cli(*tokens, NUMBA_CACHE_DIR=str(tmp_path / "cache")) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == f"{COMPILING}\n"
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (130, CALM)
+
+
+def test_what_fails_while_it_is_thrown_away_is_not_told() -> None:
+    code = """
+import os, signal
+from shortcut_miner.cli import interrupt
+interrupt.install()
+class Compiler:
+    def __del__(self):
+        raise RuntimeError("half of a module")
+def work():
+    compiler = Compiler()
+    os.kill(os.getpid(), signal.SIGINT)
+try:
+    work()
+except KeyboardInterrupt:
+    interrupt.say_interrupted()
+"""
+    env = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", CALM)
 
 
 def test_the_second_press_does_not_wait_for_tidying_up() -> None:

@@ -7,37 +7,48 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cli.commands import CHECKOUT, Ran, contents, options, spawn_cli
+from cli.commands import CHECKOUT, Ran, RunCli, contents, options, spawn_cli
 
+from shortcut_miner import kernel_cache
 from shortcut_miner.cli import kernels
+from shortcut_miner.cli.mine import _KERNELS
+from shortcut_miner.cli.options import Shown
 
 Files = dict[str, Path | None]
 
 
+def empty_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for compiled kernels in this folder alone."""
+    everywhere = kernel_cache.cache_folders
+    monkeypatch.setattr(kernel_cache, "cache_folders", lambda sources: everywhere(sources)[:1])
+
+
 def test_an_empty_cache_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    empty_home(tmp_path, monkeypatch)
     assert {"match", "mine"} <= set(kernels.kernel_names())
-    assert not kernels.are_compiled()
-    assert not kernels.are_compiled("mine")
-    folder = tmp_path / "kernels_numba_12ab"
+    everything = kernels.kernels_to_compile()
+    assert everything == sum(kernels.kernels_to_compile(name) for name in kernels.kernel_names()) > 40
+    assert kernels.kernels_to_compile("mine") == 7
+    folder = Path(kernel_cache.cache_folders(kernels._folder(kernels._ALL))[0])
     folder.mkdir()
-    for name in kernels.kernel_names():
-        assert not kernels.are_compiled()
-        (folder / f"{name}.first-1.py311.nbi").touch()
-        assert kernels.are_compiled(name)
-    assert kernels.are_compiled()
+    (folder / "mine._expand-57.py311.nbi").touch()
+    assert kernels.kernels_to_compile("mine") == 6
+    assert kernels.kernels_to_compile() == everything - 1
 
 
 def test_a_cache_older_than_its_source_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    for name in kernels.kernel_names():
-        index = tmp_path / f"{name}.first-1.py311.nbi"
-        index.touch()
-        past = time.time() - 10 * 365 * 86400
-        os.utime(index, (past, past))
-        assert not kernels.are_compiled(name)
+    empty_home(tmp_path, monkeypatch)
+    index = kernel_cache.cache_folders(kernels._folder(kernels._ALL))[0] / "mine._expand-57.py311.nbi"
+    index.parent.mkdir()
+    index.touch()
+    past = time.time() - 10 * 365 * 86400
+    os.utime(index, (past, past))
+    assert kernels.kernels_to_compile("mine") == 7
 
 
 # Runs a command, then prints the kernel files that it needed: of what it loaded or compiled, and of what that
@@ -73,9 +84,61 @@ def python(code: str, *arguments: str, **env: str) -> str:
 
 
 def test_a_build_needs_every_file_whose_cache_it_looks_for(built: Path, world_files: Files) -> None:
-    assert kernels.are_compiled()
     needed = python(FILES_NEEDED, "vqa-ce", "build", *options(world_files), "--dry-run")
     assert json.loads(needed) == kernels.kernel_names()
+
+
+def test_mining_needs_the_files_that_it_names(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("w,answer\n" + "a b c,x\n" * 9)
+    needed = python(FILES_NEEDED, "mine", str(table), "--words", "w", "--superset-filter", "all", "--quiet")
+    assert json.loads(needed) == [*_KERNELS]
+
+
+def test_progress_counts_kernels_and_says_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 0.0, 10.0, 10.0, 20.0, 30.0, 31.0, 31.0])
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
+    monkeypatch.setattr(kernels, "kernels_to_compile", lambda *names: 3)
+    shown: list[str] = []
+    one = kernels.Compiling(Shown(), shown.append, ["mine"])
+
+    def ended(name: str) -> Any:
+        return type("Event", (), {"data": {"dispatcher": name}})
+
+    one.on_stage("mine")
+    one.on_start(None)  # at 0 s
+    one.on_start(None)  # one that it calls, at 10 s
+    one.on_end(ended("inner"))  # at 10 s
+    one.on_end(ended("outer"))  # at 20 s
+    one.on_start(None)  # at 30 s
+    one.on_end(ended("last"))
+    assert shown == [
+        "mine",
+        "mine: compiling kernel 1 of 3",
+        "mine: compiling kernel 1 of 3",
+        "mine: compiling kernel 2 of 3, about 20 s left",
+        "mine",
+        "mine: compiling kernel 3 of 3, about 10 s left",
+        "mine",
+    ]
+    assert one.seconds == 21.0
+
+
+def test_another_cache_is_noted_once(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("w,answer\n" + "a b c,x\n" * 9)
+    monkeypatch.setattr(kernel_cache, "prepare", lambda sources: "compiled kernels are kept in /x: why.")
+    ran = run_cli("mine", table, "--words", "w")
+    assert ran.code == 0
+    assert ran.err.count("note: compiled kernels are kept in /x: why.\n") == 1
+
+
+def test_a_missing_file_is_told_before_any_talk_of_compiling(tmp_path: Path) -> None:
+    ran = spawn_cli("mine", tmp_path / "no.csv", "--words", "w", NUMBA_CACHE_DIR=str(tmp_path / "cache"))
+    assert (ran.code, ran.compiled) == (2, False)
+    assert ran.err.startswith(f"error: {tmp_path / 'no.csv'}: got no such file")
 
 
 def test_compiling_is_said_once(tmp_path: Path, built: Path, world_files: Files) -> None:

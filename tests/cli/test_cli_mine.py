@@ -6,7 +6,10 @@ import polars as pl
 import pytest
 from cli.commands import RunCli, contents
 
+from shortcut_miner.mining import memory
 from shortcut_miner.mining.backends import resolve_backend
+from shortcut_miner.mining.frames import rules as frames
+from shortcut_miner.mining.frames.tables import mine_rules
 
 ROWS = [
     {"question": "What sport?", "labels": "ball, person", "answer": "tennis"},
@@ -138,8 +141,67 @@ def test_options_without_meaning_are_told(option: tuple[str, int], run_cli: RunC
     assert option[0][2:].replace("-", "_") in ran.err
 
 
-def test_too_many_antecedents_are_an_error_never_a_cut(run_cli: RunCli, tmp_path: Path) -> None:
+def test_a_cut_search_keeps_what_it_found_and_says_so(run_cli: RunCli, tmp_path: Path) -> None:
     write_csv(tmp_path / "t.csv")
-    ran = run_cli("mine", tmp_path / "t.csv", "--words", "question", "--min-count", 1, "--max-rules", 2)
-    assert (ran.code, ran.out) == (2, "")
-    assert "max_rules: got more than 2 antecedents" in ran.err
+    out = tmp_path / "out"
+    tokens = ("mine", tmp_path / "t.csv", "--words", "question", "--min-count", 1)
+    ran = run_cli(*tokens, "--max-rules", 3, "--out", out)
+    assert ran.code == 3
+    assert ran.err.splitlines()[0] == (
+        "warning: mining stopped after max_rules = 3 antecedents; what it found is exact, but rules are "
+        "missing. Raise --min-count or --max-rules."
+    )
+    manifest = json.loads((out / "manifest.json").read_text())
+    assert (manifest["config"]["max_rules"], manifest["figures"]) == (3, {"is_complete": False})
+    cut, whole = run_cli(*tokens, "--max-rules", 3, "--format", "json"), run_cli(*tokens, "--format", "json")
+    assert (cut.json["is_complete"], whole.json["is_complete"]) == (False, True)
+    # Antecedents of one item are always there.
+    assert (cut.json["total"], whole.json["total"]) == (4, 11)
+    counts = ("antecedent_words", "antecedent_count", "rule_count", "confidence")
+    found, everything = (
+        [[rule[name] for name in counts] for rule in ran.json["rules"]] for ran in (cut, whole)
+    )
+    assert all(rule in everything for rule in found)
+
+
+def test_a_cap_that_memory_sets(run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_csv(tmp_path / "t.csv")
+    tokens = ("mine", tmp_path / "t.csv", "--words", "question", "--min-count", 1, "--out")
+    assert run_cli(*tokens, tmp_path / "whole").code == 0
+    monkeypatch.setattr(memory, "_LEAST", 4)
+    monkeypatch.setattr(memory, "free_memory", lambda: 0)
+    cut = run_cli(*tokens, tmp_path / "cut")
+    assert cut.code == 3
+    assert cut.err.splitlines()[0] == (
+        "warning: mining stopped after max_rules = 4 antecedents, which fit in the free memory at about "
+        f"{memory.BYTES_AN_ANTECEDENT} bytes each; what it found is exact, but rules are missing. "
+        "Raise --min-count or --max-rules."
+    )
+    manifests, runs = (
+        [json.loads((tmp_path / folder / name).read_text()) for folder in ("whole", "cut")]
+        for name in ("manifest.json", "run.json")
+    )
+    assert [manifest["config"]["max_rules"] for manifest in manifests] == [None, 4]
+    assert runs[1]["limits"] == {"max_rules": 4}
+    assert runs[0]["limits"]["max_rules"] >= 10_000
+
+
+def test_rules_written_block_by_block_are_those_of_one_table(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_csv(tmp_path / "t.csv")
+    tokens = ("mine", tmp_path / "t.csv", "--words", "question", "--objects", "labels", "--min-count", 1)
+    assert run_cli(*tokens, "--out", tmp_path / "whole").code == 0
+    monkeypatch.setattr(frames, "_ROWS_A_BLOCK", 3)
+    assert run_cli(*tokens, "--out", tmp_path / "blocks").code == 0
+    whole, cut = (contents(tmp_path / name, without=("run.json",)) for name in ("whole", "blocks"))
+    assert whole == cut
+    found = pl.read_parquet(tmp_path / "whole" / "rules.parquet")
+    columns, answer = pl.DataFrame(ROWS), [row["answer"] for row in ROWS]
+    lists = columns.select(
+        words=pl.col("question").str.to_lowercase().str.replace("?", " ?", literal=True).str.split(" "),
+        objects=pl.col("labels").str.split(", ").list.eval(pl.element().filter(pl.element() != "")),
+    )
+    assert len(found) > 6
+    assert found["rule_id"].to_list() == [*range(len(found))]
+    assert found.equals(mine_rules(lists, answer, min_count=1))

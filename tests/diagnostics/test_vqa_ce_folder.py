@@ -20,6 +20,7 @@ from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder
 from shortcut_miner.diagnostics.vqa_ce.score import score
 from shortcut_miner.diagnostics.vqa_ce.sweep import sweep
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError
+from shortcut_miner.mining import antecedents
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.text import normalise_answer
 
@@ -200,7 +201,26 @@ def test_a_cut_search_says_so(world_files: VqaCeFiles, tmp_path: Path) -> None:
     report = build(world_files, VqaCeConfig(max_rules=5000), tmp_path)
     assert not report.is_complete
     assert "mining stopped after max_rules = 5,000" in report.warnings[-1]
-    assert json.loads((tmp_path / "manifest.json").read_text())["figures"]["is_complete"] is False
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert (manifest["figures"]["is_complete"], manifest["config"]["max_rules"]) == (False, 5000)
+
+
+def test_a_cap_that_memory_sets_is_in_the_manifest_only_where_it_was_hit(
+    world_files: VqaCeFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(world_files, VqaCeConfig(), tmp_path / "whole")
+    monkeypatch.setattr(antecedents, "fitting_rules", lambda: 5000)
+    report = build(world_files, VqaCeConfig(), tmp_path / "cut")
+    assert not report.is_complete
+    assert report.warnings[-1].startswith(
+        "mining stopped after max_rules = 5,000 antecedents, which fit in the free memory at about"
+    )
+    whole, cut = (json.loads((tmp_path / name / "manifest.json").read_text()) for name in ("whole", "cut"))
+    assert (whole["config"]["max_rules"], cut["config"]["max_rules"]) == (None, 5000)
+    limits = [json.loads((tmp_path / name / "run.json").read_text())["limits"] for name in ("whole", "cut")]
+    assert limits[1] == {"max_rules": 5000} != limits[0]
+    rebuilt = build(world_files, VqaCeConfig(max_rules=5000), tmp_path / "again")
+    assert rebuilt.rules.equals(report.rules)
 
 
 def test_limit_uses_the_first_questions(world_files: VqaCeFiles) -> None:

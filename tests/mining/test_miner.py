@@ -222,10 +222,12 @@ class TestMaxRules:
     def transactions(self) -> Transactions:
         return encode(skewed_rows(150, 20, seed=5))
 
+    @pytest.mark.parametrize("room", [2, 1 << 19])
     @pytest.mark.parametrize("max_rules", [1, 20, 21, 60, 300, 1000])
     def test_cut_is_exact_flagged_and_the_same_for_all_threads(
-        self, transactions: Transactions, max_rules: int
+        self, transactions: Transactions, max_rules: int, room: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(jobs, "_FIRST_BUFFER", room)
         everything = found_in(mine(transactions, 3), transactions.vocabulary)
         cuts = [mine(transactions, 3, max_rules=max_rules, threads=threads) for threads in (1, 2, 5)]
         found = found_in(cuts[0], transactions.vocabulary)
@@ -259,6 +261,7 @@ class TestOutputBuffer:
             expected = mine(transactions, 3, max_antecedent)
             with monkeypatch.context() as patch:
                 patch.setattr(jobs, "_FIRST_BUFFER", room)
+                patch.setattr(jobs, "_BUFFERS_SHARE", 1 << 60)
                 patch.setattr(jobs, "_CHUNKS_A_THREAD", chunks)
                 small = mine(transactions, 3, max_antecedent)
             assert expected.count > 60
@@ -268,6 +271,7 @@ class TestOutputBuffer:
         transactions = encode(skewed_rows(120, 16, seed=6))
         count = mine(transactions, 3).count
         monkeypatch.setattr(jobs, "_FIRST_BUFFER", 1)
+        monkeypatch.setattr(jobs, "_BUFFERS_SHARE", 1 << 60)
         assert mine(transactions, 3, max_rules=count).is_complete
         assert not mine(transactions, 3, max_rules=count - 1).is_complete
 

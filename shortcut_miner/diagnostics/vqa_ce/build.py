@@ -10,6 +10,7 @@ from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import find_shortcuts
 from shortcut_miner.mining.backends import Backend, resolve_backend
+from shortcut_miner.mining.search import cut_text
 from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.timing import OnStage, timed
 
@@ -61,18 +62,17 @@ def build(
     )  # fmt: skip
     facts = inputs.facts
     if not found.is_complete:
-        cut = (
-            f"mining stopped after max_rules = {config.max_rules:,} antecedents; what it found is exact, but "
-            "rules are missing. Raise --min-count or --max-rules."
-        )
+        cut = cut_text(found.max_rules, derived=config.max_rules is None)
         facts = dataclasses.replace(facts, warnings=(*facts.warnings, cut))
+        config = dataclasses.replace(config, max_rules=found.max_rules)  # what the result depends on
+    run.limits["max_rules"] = found.max_rules
     provenance, figures = outputs.describe(inputs, found, config, limit)
     tables = outputs.make_tables(inputs, found, config)
     if out is not None:
         publish(
             out,
             run,
-            lambda folder: outputs.write(folder, inputs, found, tables, provenance, figures),
+            lambda folder: outputs.write(folder, inputs, found, config, tables, provenance, figures),
             notes=facts.notes,
             warnings=facts.warnings,
         )

@@ -112,8 +112,8 @@ class VqaCeConfig:
         Also write the rules that the superset filter drops.
     keep_matches : bool
         Also write every (question, rule) pair.
-    max_rules : int
-        Stop mining at this many antecedents, with exit code 3.
+    max_rules : int, optional
+        Stop mining at this many antecedents, with exit code 3; default: as many as fit in memory.
     holdout : bool
         Mine on one half of the training images and test the rules found on the other half.
     seed : int
@@ -144,7 +144,7 @@ class VqaCeConfig:
     empty_rule: bool | None = None
     keep_dropped: bool = False
     keep_matches: bool = False
-    max_rules: int = 50_000_000
+    max_rules: int | None = None
     holdout: bool = False
     seed: int = 0
     max_q: float = 0.05
@@ -166,7 +166,9 @@ class VqaCeConfig:
             check_whole(self, "min_count", 1)
         check_whole(self, "max_antecedent", 1, 8)
         check_whole(self, "seed", 0)
-        for name in ("top_answers", "max_rules", "min_val_count"):
+        if self.max_rules is not None:
+            check_whole(self, "max_rules", 1)
+        for name in ("top_answers", "min_val_count"):
             check_whole(self, name, 1)
         for name in ("min_confidence", "score_threshold", "max_q", "max_improvement_p"):
             check_between(self, name, 0, 1)

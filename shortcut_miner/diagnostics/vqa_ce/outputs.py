@@ -16,6 +16,7 @@ from shortcut_miner.datasets.folders import (
     open_folder,
     options_of,
     release_ids,
+    write_blocks,
     write_manifest,
     write_tables,
 )
@@ -23,7 +24,7 @@ from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
 from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeInputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts
 from shortcut_miner.encoding import with_item_lists
-from shortcut_miner.mining.frames.rules import rules_table
+from shortcut_miner.mining.frames.rules import rule_blocks
 from shortcut_miner.mining.matcher import match_pairs
 from shortcut_miner.schemas import SUBSETS, VERDICTS, MeasuredRules, Rules, Split, SplitQuestions, validated
 from shortcut_miner.storage import Provenance, parquet_stream
@@ -151,13 +152,13 @@ def make_tables(
 ) -> dict[str, Callable[[], pl.DataFrame]]:
     """Return how each table of a build is made, by name."""
     made: dict[str, Callable[[], pl.DataFrame]] = {
-        "rules": partial(_rules, found),
+        "rules": lambda: pl.concat(_rule_blocks(found)),
         "split": partial(_split, inputs, found),
         "rule_predictions": partial(_predictions, inputs, found),
         "questions": partial(_questions, inputs, found),
     }
     if config.keep_dropped:
-        made[_DROPPED_RULES] = partial(_dropped_rules, found, f"superset_filter {config.superset_filter}")
+        made[_DROPPED_RULES] = lambda: pl.concat(_dropped_blocks(found, config))
     if config.keep_matches:
         made[_MATCHES] = lambda: pl.concat([_NO_MATCHES, *_matches(inputs, found)])
     return made
@@ -167,13 +168,19 @@ def write(
     folder: Path,
     inputs: VqaCeInputs,
     found: Shortcuts,
+    config: VqaCeConfig,
     tables: Mapping[str, Callable[[], pl.DataFrame]],
     provenance: Provenance,
     figures: dict[str, Any],
 ) -> None:
     """Write the tables, the release's files and the manifest into a folder."""
-    made = {name: make() for name, make in tables.items() if name != _MATCHES}
-    write_tables(folder, provenance, made)
+    # As tables these would take many times the memory of what they are made of.
+    by_blocks = {"rules": _rule_blocks(found), _DROPPED_RULES: _dropped_blocks(found, config)}
+    whole = {name: make() for name, make in tables.items() if name not in (*by_blocks, _MATCHES)}
+    write_tables(folder, provenance, whole)
+    for name, blocks in by_blocks.items():
+        if name in tables:
+            write_blocks(folder, provenance, name, blocks)
     if _MATCHES in tables:  # too many to hold all of them
         schema = pa.schema([("question_id", pa.large_string()), ("rule_id", pa.uint32())])
         with parquet_stream(folder / f"{_MATCHES}.parquet", schema, provenance) as write_rows:
@@ -190,27 +197,38 @@ def write(
     write_manifest(folder, provenance, figures)
 
 
-def _rules(found: Shortcuts) -> pl.DataFrame:
+def _rule_blocks(found: Shortcuts) -> Iterator[pl.DataFrame]:
+    """Give the table of rules block by block, one block at least."""
     totals = found.val_totals
     in_classifier = np.zeros(len(found.rules), np.bool_)
     in_classifier[found.kept] = True
-    rules = rules_table(found.rules, found.training.vocabulary, len(found.training)).with_columns(
-        val_antecedent_count=pl.Series(totals.rule_fired.astype(np.uint64)),
-        val_rule_count=pl.Series(totals.rule_right.astype(np.uint64)),
-        in_classifier=pl.Series(in_classifier),
-    )
+    first = 0
+    for block in rule_blocks(found.rules, found.training.vocabulary, len(found.training)):
+        place = slice(first, first + len(block))
+        rules = block.with_columns(
+            val_antecedent_count=pl.Series(totals.rule_fired[place].astype(np.uint64)),
+            val_rule_count=pl.Series(totals.rule_right[place].astype(np.uint64)),
+            in_classifier=pl.Series(in_classifier[place]),
+        )
+        yield _with_measures(rules, None if found.measures is None else found.measures[place])
+        first = place.stop
+
+
+def _with_measures(rules: pl.DataFrame, measures: pl.DataFrame | None) -> pl.DataFrame:
     val_confidence = pl.when(pl.col("val_antecedent_count") > 0).then(
         pl.col("val_rule_count") / pl.col("val_antecedent_count")
     )
     rules = rules.with_columns(val_confidence=val_confidence)
-    if found.measures is None:
+    if measures is None:
         return validated(rules, Rules, "rules")
-    return validated(rules.with_columns(found.measures.get_columns()), MeasuredRules, "rules")
+    return validated(rules.with_columns(measures.get_columns()), MeasuredRules, "rules")
 
 
-def _dropped_rules(found: Shortcuts, dropped_by: str) -> pl.DataFrame:
-    dropped = rules_table(found.dropped_rules, found.training.vocabulary, len(found.training))
-    return dropped.with_columns(dropped_by=pl.lit(dropped_by))
+def _dropped_blocks(found: Shortcuts, config: VqaCeConfig) -> Iterator[pl.DataFrame]:
+    """Give the table of dropped rules block by block, one block at least."""
+    dropped_by = pl.lit(f"superset_filter {config.superset_filter}")
+    for block in rule_blocks(found.dropped_rules, found.training.vocabulary, len(found.training)):
+        yield block.with_columns(dropped_by=dropped_by)
 
 
 def _split(inputs: VqaCeInputs, found: Shortcuts) -> pl.DataFrame:

@@ -26,6 +26,7 @@ from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.evidence.family import SearchedFamily
 from shortcut_miner.mining.evidence.verdicts import Counts, VerdictConfig, is_held_out, rule_measures
 from shortcut_miner.mining.matcher import Accepted, MatchTotals, RuleIndex, index_for, match_totals
+from shortcut_miner.mining.memory import BYTES_A_MEASURED_RULE, check_fits
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.search import search_rules
 from shortcut_miner.timing import OnStage, StageCost, timed
@@ -61,8 +62,10 @@ class Shortcuts:
         Least rule_count that was used.
     antecedent_count, confident_count : int
         Antecedents mined, and rules confident enough before the superset filter.
+    max_rules : int
+        The cap on antecedents that held: the config's, or what fitted in memory.
     is_complete : bool
-        False if ``max_rules`` cut the search.
+        False if the cap ended the search.
     measures : pl.DataFrame or None
         One row a rule, see :func:`shortcut_miner.mining.evidence.verdicts.rule_measures`; None if not wanted.
     family : SearchedFamily or None
@@ -85,6 +88,7 @@ class Shortcuts:
     min_count: int
     antecedent_count: int
     confident_count: int
+    max_rules: int
     is_complete: bool
     measures: pl.DataFrame | None
     family: SearchedFamily | None
@@ -146,6 +150,8 @@ def find_shortcuts(
     ------
     SourceError
         No training row is left.
+    ConfigError
+        More rules than can be measured in the free memory.
     """
     costs = [] if costs is None else costs
     with timed(costs, "encode", on_stage):
@@ -183,6 +189,7 @@ def find_shortcuts(
         predicted, predicted_by = classifier.predict(rules, kept, validation, config.vote or "best", chosen)
     measures, family = None, None
     if measure:
+        check_fits(len(rules), BYTES_A_MEASURED_RULE)
         with timed(costs, "measure", on_stage):
             measures, family = rule_measures(
                 rules,
@@ -212,7 +219,8 @@ def find_shortcuts(
         min_count=mining.min_count,
         antecedent_count=found.antecedents.count,
         confident_count=found.confident_count,
-        is_complete=found.antecedents.is_complete,
+        max_rules=found.max_rules,
+        is_complete=found.is_complete,
         measures=measures,
         family=family,
         backend=chosen.name,

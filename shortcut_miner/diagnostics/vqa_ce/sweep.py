@@ -112,7 +112,7 @@ def sweep(
     )  # fmt: skip
     if not found.is_complete:
         raise ConfigError(
-            f"max_rules: got more than {config.max_rules:,} antecedents, expected a complete search to "
+            f"max_rules: got more than {found.max_rules:,} antecedents, expected a complete search to "
             "compare thresholds. Raise --max-rules or the lowest --min-counts."
         )
     accepted = Accepted(*accepted_classes(inputs.val, found.training.vocabulary))

@@ -1,5 +1,7 @@
 """Rules as the Rules table, and back."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 import polars as pl
@@ -7,20 +9,26 @@ import polars as pl
 from shortcut_miner.encoding import numbers_of, string_lists
 from shortcut_miner.mining.evidence.measures import with_measures
 from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.mining.threads import blocks
 from shortcut_miner.transactions import Vocabulary
 
 _NO_ITEM = np.iinfo(np.int32).max
 _UNKNOWN = -2
 
 
-def rules_table(rules: RuleArrays, vocabulary: Vocabulary, transaction_count: int) -> pl.DataFrame:
-    """Return the schemas.Rules table of rules that are in rule order already."""
+_ROWS_A_BLOCK = 1 << 17
+
+
+def rules_table(
+    rules: RuleArrays, vocabulary: Vocabulary, transaction_count: int, *, first: int = 0
+) -> pl.DataFrame:
+    """Return the schemas.Rules table of rules that are in rule order already, numbered from `first` on."""
     words = vocabulary.word_count
     is_word = (rules.items >= 0) & (rules.items < words)
     is_object = rules.items >= words
     table = pl.DataFrame(
         {
-            "rule_id": np.arange(len(rules), dtype=np.uint32),
+            "rule_id": np.arange(first, first + len(rules), dtype=np.uint32),
             "antecedent_words": _names(rules.items, is_word, 0, vocabulary.words),
             "antecedent_objects": _names(rules.items, is_object, words, vocabulary.objects),
             "answer": vocabulary.answers.gather(pl.Series(rules.answers.astype(np.uint32))),
@@ -38,6 +46,12 @@ def rules_table(rules: RuleArrays, vocabulary: Vocabulary, transaction_count: in
         .otherwise(pl.lit("words"))
     )  # fmt: skip
     return table.insert_column(4, table.select(modality=modality).to_series()).pipe(with_measures)
+
+
+def rule_blocks(rules: RuleArrays, vocabulary: Vocabulary, transaction_count: int) -> Iterator[pl.DataFrame]:
+    """Give :func:`rules_table` block by block, one block at least; as arrays, rules take far less memory."""
+    for first, stop in blocks(max(len(rules), 1), _ROWS_A_BLOCK):
+        yield rules_table(rules.take(np.s_[first:stop]), vocabulary, transaction_count, first=first)
 
 
 def _names(

@@ -30,6 +30,7 @@ from shortcut_miner.mining.frames.inputs import (
 )
 from shortcut_miner.mining.frames.rules import encode_rules, rules_table
 from shortcut_miner.mining.matcher import Accepted, match_pairs, match_totals
+from shortcut_miner.mining.memory import BYTES_A_TABLED_RULE, check_fits
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.search import search_rules
 from shortcut_miner.options import SupersetFilter
@@ -48,7 +49,7 @@ def mine_rules(
     empty_rule: bool = False,
     weights: Sequence[int] | None = None,
     item_names: Sequence[str] | None = None,
-    max_rules: int = SearchConfig().max_rules,
+    max_rules: int | None = None,
     threads: int | None = None,
     backend: str | Backend = "auto",
 ) -> pl.DataFrame:
@@ -78,8 +79,8 @@ def mine_rules(
         How many original rows each row stands for, 1 or more. All counts are of original rows.
     item_names : sequence of str, optional
         Names of a matrix' columns, default ``item_0``, ``item_1``, ...
-    max_rules : int
-        Most antecedents to search before giving up.
+    max_rules : int, optional
+        Most antecedents to search before giving up; default: as many as fit in memory.
     threads : int, optional
         Default: all processors. The result is the same for any number.
     backend : {"auto", "numba", "cupy"}
@@ -94,8 +95,8 @@ def mine_rules(
     Raises
     ------
     ConfigError
-        Options without meaning, lengths that differ, or more than `max_rules` antecedents: a result is
-        never cut silently.
+        Options without meaning, lengths that differ, or more than `max_rules` antecedents: a frame can't say
+        that rules are missing, as ``shortcut-miner mine`` does; or more rules than fit in memory.
     BackendError
         The backend is not available.
     SchemaError
@@ -122,13 +123,25 @@ def mine_rules(
         empty_rule=empty_rule,
     )
     _check_threads(threads)
+    encoded = encode_answered(transactions, answers, weights=weights, item_names=item_names)
+    found = search_rules(encoded, config, threads=threads, backend=backend)
+    check_fits(len(found.rules), BYTES_A_TABLED_RULE)
+    return rules_table(found.rules, encoded.vocabulary, encoded.transaction_count)
+
+
+def encode_answered(
+    transactions: TransactionsLike,
+    answers: AnswersLike,
+    *,
+    weights: Sequence[int] | None = None,
+    item_names: Sequence[str] | None = None,
+) -> Transactions:
+    """Return transactions and answers, in any form that :func:`mine_rules` takes, as rows to search."""
     transactions, answers = split_answers(transactions, answers)
     rows = read_items(transactions, item_names)
-    encoded = encode_item_table(
+    return encode_item_table(
         rows.with_columns(answer=read_answers(answers, len(rows)), weight=checked_weights(weights, len(rows)))
     )
-    found = search_rules(encoded, config, threads=threads, backend=backend)
-    return rules_table(found.rules, encoded.vocabulary, encoded.transaction_count)
 
 
 def match_rules(

@@ -1,0 +1,156 @@
+"""What the chunks of a search find: kept as far as it fits, and laid out as one sorted array a length."""
+
+import threading
+
+import numpy as np
+
+from shortcut_miner.mining.arrays import Ints, Level
+from shortcut_miner.mining.kernels_numba import filter as filter_kernels
+from shortcut_miner.mining.kernels_numba.space import Found
+
+
+class Gathered:
+    """What the chunks of a search have found so far, in memory for `room` antecedents and one part more.
+
+    The result is what fits into `room` of the chunks in their order. So what one finds beyond that, counted
+    from the first chunk on, is dropped as soon as it is known, in whatever order the threads come.
+
+    Attributes
+    ----------
+    growing : Lock
+        Who holds it may fill a part of any size.
+    """
+
+    def __init__(self, chunks: int, room: int) -> None:
+        self.growing = threading.Lock()
+        self._room = room
+        self._parts: list[list[Found]] = [[] for _ in range(chunks)]
+        self._sizes = [0] * chunks
+        self._chunks = chunks
+        self._open = chunks  # chunks from this one on can't add to the result
+        self._lock = threading.Lock()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything fits, of the chunks that were searched."""
+        return self._open == self._chunks
+
+    def is_open(self, chunk: int) -> bool:
+        """Return whether what this chunk finds next can be part of the result."""
+        return chunk < self._open
+
+    def left(self, chunk: int) -> int:
+        """Return how many antecedents this chunk can still add; it falls while earlier chunks add theirs."""
+        with self._lock:
+            return self._room - sum(self._sizes[: chunk + 1])
+
+    def add(self, chunk: int, part: Found) -> None:
+        """Keep a part of a chunk, after its earlier ones."""
+        with self._lock:
+            if chunk <= self._open:
+                self._parts[chunk].append(part)
+                self._sizes[chunk] += len(part.item)
+                self._drop_what_lies_beyond()
+
+    def close(self, chunk: int) -> None:
+        """Take nothing more of this chunk, since its next part does not fit, nor of those after it."""
+        with self._lock:
+            self._close(chunk)
+
+    def whole_first_items(self) -> list[list[Found]]:
+        """Return the parts of each chunk, up to the first item beyond `room`, and forget them."""
+        left = self._room
+        for parts in self._parts:
+            for place, part in enumerate(parts):
+                if len(part.item) > left:
+                    parts[place:] = [_leading_first_items(part, left)]
+                    break
+                left -= len(part.item)
+        chunks, self._parts = self._parts, []
+        return chunks
+
+    def _close(self, chunk: int) -> None:
+        self._open = min(self._open, chunk)
+        for later in range(self._open + 1, len(self._parts)):
+            self._parts[later].clear()
+            self._sizes[later] = 0
+
+    def _drop_what_lies_beyond(self) -> None:
+        size = sum(self._sizes)
+        while size > self._room:
+            last = max(chunk for chunk, count in enumerate(self._sizes) if count)
+            self._close(last)
+            part = len(self._parts[last][-1].item)
+            if size - part <= self._room:
+                break  # the result ends within this part
+            self._parts[last].pop()
+            self._sizes[last] -= part
+            size -= part
+
+
+def used(found: Found) -> Found:
+    """Return a copy of what a buffer holds."""
+    size = int(found.size[0])
+    return Found(*[*(field[:size].copy() for field in found[:-1]), found.size])
+
+
+def _leading_first_items(part: Found, room: int) -> Found:
+    """Return what belongs to the leading first items that fit into `room` together."""
+    # Entries follow the search: those of length 2, whose parent is the first item, start its group.
+    first_item = np.maximum.accumulate(np.where(part.length == 2, part.parent, -1))
+    ends = np.append(np.flatnonzero(np.diff(first_item)) + 1, len(first_item))
+    size = int(ends[ends <= room].max(initial=0))
+    return Found(*[*(field[:size] for field in part[:-1]), part.size])
+
+
+def laid_out(chunks: list[list[Found]], max_antecedent: int, first_level: Level) -> list[Level]:
+    """Return the antecedents of each length from 1 on, those of 2 and more from what the chunks found.
+
+    The chunks are emptied on the way, so that nothing is in memory twice.
+    """
+    sizes = np.zeros(max_antecedent + 1, np.int64)
+    for part in (part for parts in chunks for part in parts):
+        sizes += np.bincount(part.length, minlength=len(sizes))
+    levels = [_empty_level(size) for size in sizes.tolist()]
+    parents = [np.empty(size, np.int64) for size in sizes.tolist()]
+    done = np.zeros(max_antecedent + 1, np.int64)
+    for parts in chunks:
+        # Parents count from the chunk's first antecedent of the length below; for length 2 they are items.
+        shift = done.copy()
+        shift[1] = 0
+        parts.reverse()
+        while parts:
+            part = parts.pop()
+            for length in range(2, max_antecedent + 1):
+                here = np.flatnonzero(part.length == length)
+                place = slice(done[length], done[length] + len(here))
+                _fill(levels[length], place, part, here)
+                parents[length][place] = part.parent[here] + shift[length - 1]
+                done[length] = place.stop
+    levels[1] = first_level
+    for length in range(2, max_antecedent + 1):
+        starts = filter_kernels.child_starts(parents[length], len(levels[length - 1].items))
+        levels[length - 1] = levels[length - 1]._replace(starts=starts)
+    return levels[1:]
+
+
+def _fill(level: Level, place: slice, part: Found, here: Ints) -> None:
+    level.items[place] = part.item[here]
+    level.best_class[place] = part.best_class[here]
+    level.antecedent_count[place] = part.antecedent_count[here]
+    level.rule_count[place] = part.rule_count[here]
+
+
+def no_children(count: int) -> Ints:
+    """Return the ``starts`` of antecedents that have no longer ones."""
+    return np.zeros(count + 1, np.int64)
+
+
+def _empty_level(size: int) -> Level:
+    return Level(
+        items=np.empty(size, np.int32),
+        best_class=np.empty(size, np.int32),
+        antecedent_count=np.empty(size, np.int64),
+        rule_count=np.empty(size, np.int64),
+        starts=no_children(size),
+    )
