@@ -12,9 +12,7 @@ MAX_PROBLEMS_SHOWN = 20
 MAX_EXAMPLES_SHOWN = 5
 # What a terminal would obey or not show: control characters, marks of writing direction, line separators that
 # are no newline, halves of a surrogate pair.
-_UNSEEN = re.compile(
-    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
-)
+UNSEEN = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _LEAST_LIKENESS = 0.7
 _MANY_NAMES = 10_000  # comparing takes some microseconds a name
 
@@ -42,10 +40,10 @@ class BackendError(ShortcutMinerError):
 def visible(text: str) -> str:
     r"""Return text with escapes for what a terminal would obey or not show; newlines stay.
 
-    >>> print(visible("caf\u00e9 \x1b[2J"))
-    café \x1b[2J
+    >>> visible("a \x1b[2J\n")
+    'a \\x1b[2J\n'
     """
-    return _UNSEEN.sub(lambda found: repr(found[0])[1:-1], text)
+    return UNSEEN.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN) -> str:
