@@ -23,7 +23,7 @@ from shortcut_miner.cli.layout import (
     wrapped,
 )
 from shortcut_miner.cli.options import Shown
-from shortcut_miner.errors import visible
+from shortcut_miner.errors import UNSEEN, visible
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,11 +59,8 @@ def tell(text: str, kind: str = "", style: Style = "bold") -> None:
 
 def print_json(document: Mapping[str, Any]) -> None:
     """Print one JSON document; numbers that JSON lacks become null."""
-    plain_document = _plain(document)
-    text = json.dumps(plain_document, indent=2, ensure_ascii=False, allow_nan=False)
-    if visible(text) != text:
-        text = json.dumps(plain_document, indent=2)  # the same document, in ASCII
-    print(text)
+    text = json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+    print(UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def _plain(value: Any) -> Any:
