@@ -74,7 +74,8 @@ def mine(
     words : str, optional
         Column of words: lists of text, or text that is split as VQA-CE splits questions.
     objects : str, optional
-        Column of labels: lists of text, or labels with --separator between them.
+        Column of labels: lists of text, nested or written as text (JSON, Python), or labels with --separator
+        between them.
     answer : str
         Column of answers (classes): text or whole numbers.
     separator : str

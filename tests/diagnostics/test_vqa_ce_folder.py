@@ -234,3 +234,20 @@ def test_without_detections_rules_are_words(world_files: VqaCeFiles) -> None:
     assert counts["rules"] == counts["rules_words"] > 0
     with pytest.raises(ConfigError, match="got both without detections"):
         build(files, VqaCeConfig(items="both"), None)
+
+
+def test_predictions_whose_ids_are_floats_or_lost_zeros(folder: Path, tmp_path: Path) -> None:
+    questions = read_folder(folder).questions
+    path, quick = tmp_path / "p.csv", ScoreConfig(resamples=0)
+    answers = questions.select("question_id", "answer")
+    answers.write_csv(path)
+    wanted = score(folder, {"m": path}, quick).scores["value"].to_list()
+    count = f"{len(questions):,}"
+    for changed, note in (
+        (pl.col("question_id") + ".0", f"m: question_id, floats read as whole numbers: {count}"),
+        ("0" + pl.col("question_id"), f"m: ids joined that had lost leading zeros: {count} "),
+    ):
+        answers.with_columns(question_id=changed).write_csv(path)
+        report = score(folder, {"m": path}, quick)
+        assert report.notes[0].startswith(note)
+        assert report.scores["value"].to_list() == wanted

@@ -271,6 +271,25 @@ def test_any_pairs_of_tables(ending: str, tmp_path: Path) -> None:
     assert report.counts["augmentation"].to_list() == [None, "all pairs"]
 
 
+def test_pairs_and_answers_that_lost_zeros(tmp_path: Path) -> None:
+    names = ("first", "second", "pairs", "said")
+    first, second, pairs, said = (tmp_path / f"{name}.csv" for name in names)
+    first.write_text("question_id,question,answer\n01,What is it?,cat\n02,Who?,dog\n")
+    second.write_text("question_id,question,answer\n011,What?,cat\n012,Who then?,dog\n")
+    pairs.write_text("original_id,augmented_id\n1,11\n2.0,12.0\n")
+    said.write_text("question_id,answer\n1,cat\n2,cow\n")
+    (tmp_path / "also.csv").write_text("question_id,answer\n11.0,cat\n12.0,dog\n")
+    files = PairFiles(pairs=pairs, questions=first, augmented_questions=second)
+    report = score(files, {"m": said}, {"m": tmp_path / "also.csv"}, QUICK)
+    value = dict(report.scores.filter(subgroup="all").select("metric", "value").rows())
+    assert (value["accuracy_original"], value["accuracy_augmented"], value["rad"]) == (50.0, 100.0, 100.0)
+    second.write_text("question_id,question,answer\n011,What?,cat\n0011,Who then?,dog\n")
+    with pytest.raises(
+        SourceError, match=r"pairs\.csv: got ids that lost leading zeros and may be one of several"
+    ):
+        score(files, {"m": said}, {"m": said}, QUICK)
+
+
 def test_pairs_must_fit_their_questions(tmp_path: Path) -> None:
     first = tmp_path / "first.csv"
     first.write_text("question_id,question,answer\n1,What?,cat\n")

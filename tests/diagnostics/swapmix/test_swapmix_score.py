@@ -437,3 +437,20 @@ def test_a_training_plan_cannot_be_scored(tmp_path: Path, folder: Path) -> None:
     build(files, SwapMixConfig(plan="training"), tmp_path / "out", limit=20)
     with pytest.raises(SourceError, match="A training plan can't be scored"):
         score(tmp_path / "out", {"m": folder}, ScoreConfig())
+
+
+def test_answers_whose_ids_are_floats_without_leading_zeros(folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "zeros.csv"
+    answers = answers_of(folder)
+    answers.with_columns(pl.col("question_id").cast(pl.Float64)).write_csv(path)
+    report = score(folder / "swapmix", {"m": path}, ScoreConfig(resamples=0))
+    assert report.notes == (
+        f"m: question_id, floats read as whole numbers: {len(answers):,}",
+        f"m: ids joined that had lost leading zeros: {answers['question_id'].n_unique():,}",
+    )
+    given = score(
+        folder / "swapmix",
+        {"m": folder / "swapmix-answers" / "grounded_model.parquet"},
+        ScoreConfig(resamples=0),
+    )
+    assert report.scores["value"].to_list() == given.scores["value"].to_list()
