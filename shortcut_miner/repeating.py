@@ -7,7 +7,7 @@ inputs lay is in ``run.json``; they are also found, by size and digest, in a fol
 import dataclasses
 import inspect
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +106,8 @@ def repeat(
         raise ConfigError(f"--out {new}: got the folder to repeat, expected a new one. Choose another --out.")
     manifest, build = _read(path)
     with tempfile.TemporaryDirectory(prefix="shortcut-miner-repeat-") as temporary:
-        inputs = _find_inputs(path, manifest, data, Path(temporary))
+        roles = inspect.signature(build).parameters
+        inputs = _find_inputs(path, manifest, roles, data, Path(temporary))
         options = _options(manifest["config"], build)
         found = {role: str(one if isinstance(one, str) else one.resolve()) for role, one in inputs.items()}
         if dry_run:
@@ -156,18 +157,18 @@ def _options(config: Mapping[str, Any], build: Builder) -> dict[str, Any]:
 
 
 def _find_inputs(
-    folder: Path, manifest: Mapping[str, Any], data: Path | None, temporary: Path
+    folder: Path, manifest: Mapping[str, Any], roles: Container[str], data: Path | None, temporary: Path
 ) -> dict[str, str | Path]:
     """Return the files to read by role, or raise SourceError with all that are missing."""
     run = folder / RUN_RECORD
     record = read_json_file(run) if run.is_file() else {}
     given = record.get("files") if isinstance(record, dict) else None
     paths = {role: Path(path) for role, path in given.items()} if isinstance(given, dict) else {}
-    recorded = {one["role"]: one for one in manifest["inputs"]}
+    recorded = _recorded(folder, manifest)
     there = _below(data) if data is not None else []
     found: dict[str, str | Path] = {}
     problems = []
-    for role in {**recorded, **paths}:
+    for role in (one for one in {**recorded, **paths} if one in roles):
         place = _find_one(recorded.get(role), paths.get(role), there, temporary / role)
         if place is None:
             problems.append(_missing(role, recorded.get(role), paths.get(role)))
@@ -178,6 +179,19 @@ def _find_inputs(
         title = f"{folder}: got no file for {len(problems)} of its inputs, expected them {where}. "
         raise SourceError(problem_list(title + "Name a folder that has them by --data-dir.", problems))
     return found
+
+
+def _recorded(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return a manifest's inputs by role, if it has all that tells them."""
+    told = {"role": str, "name": str, "size": int, "sha256": str}
+    for one in manifest["inputs"]:
+        is_dict = isinstance(one, dict)
+        if not is_dict or not all(isinstance(one.get(name), kind) for name, kind in told.items()):
+            raise SourceError(
+                f"{folder / MANIFEST}: got an input {one!r}, expected its {', '.join(told)}. "
+                "Take the manifest as it was written."
+            )
+    return {one["role"]: one for one in manifest["inputs"]}
 
 
 def _find_one(

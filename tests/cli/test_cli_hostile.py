@@ -43,7 +43,7 @@ def check_refused(ran: Ran, told: list[str], out: Path, before: dict[str, bytes]
 
 
 def build(run_cli: RunCli, files: Files, out: Path, *tokens: object) -> Ran:
-    return run_cli("vqa-ce", "build", *options(files), *SMALL, "--out", out, *tokens)
+    return run_cli("vqa-ce", "build", *options(files), *SMALL, "--out", out, "--force", *tokens)
 
 
 # ---- files that can't be read at all ----

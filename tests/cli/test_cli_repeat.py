@@ -112,6 +112,10 @@ def test_another_version_is_told(run_cli: RunCli, out: Path) -> None:
     ran = run_cli("repeat", out)
     assert ran.code == 2
     assert "got the options 'new', expected those of version" in ran.err
+    (out / "manifest.json").write_text(json.dumps(manifest | {"inputs": [{"role": "detections"}]}))
+    ran = run_cli("repeat", out)
+    assert ran.code == 2
+    assert "manifest.json: got an input {'role': 'detections'}, expected its role, name, size" in ran.err
 
 
 def test_a_dry_run_only_finds_the_inputs(run_cli: RunCli, out: Path, files: Files, tmp_path: Path) -> None:
