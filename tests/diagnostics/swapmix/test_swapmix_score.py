@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from shortcut_miner.diagnostics.swapmix.build import build
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig
 from shortcut_miner.diagnostics.swapmix.metrics import judge, summary
 from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder
+from shortcut_miner.diagnostics.swapmix.results import read_results
 from shortcut_miner.diagnostics.swapmix.score import score, score_results
 from shortcut_miner.diagnostics.swapmix.shape import read_shape
 from shortcut_miner.errors import ConfigError, SchemaError, ShortcutMinerError, SourceError
@@ -295,3 +297,30 @@ def test_a_training_plan_cannot_be_scored(tmp_path: Path, folder: Path) -> None:
     build(files, SwapMixConfig(plan="training"), tmp_path / "out", limit=20)
     with pytest.raises(SourceError, match="A training plan can't be scored"):
         score(tmp_path / "out", {"m": folder}, ScoreConfig())
+
+
+@pytest.mark.parametrize(
+    ("image", "told"),
+    [
+        ({"q": {"ans": 2**40, "changes": ["original"], "pred": [[1]]}}, "Expected `int` <= 2147483647"),
+        ({"q": {"ans": 1, "changes": ["original"], "pred": [[-(2**70)]]}}, "Expected `int`"),
+        (
+            {"answers": {"p": 1}, "o": {"changes": [], "prediction": {}, "relevant_questions": ["q"]}},
+            "no answer to the questions 'q' of image 'i'",
+        ),
+        (
+            {
+                "answers": {"q": 1},
+                "o": {"changes": [], "prediction": {"x": {"pred": [[1]]}}, "relevant_questions": ["q"]},
+            },
+            "the changes 'x' of image 'i', which are no numbers",
+        ),
+    ],
+)  # fmt: skip
+def test_results_that_the_scripts_do_not_write_are_refused(image: object, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"i": image}))
+    with pytest.raises(SourceError) as caught:
+        read_results(path, path)
+    assert str(caught.value).startswith(f"{path}: got ")
+    assert told in str(caught.value)
