@@ -129,14 +129,28 @@ def _arrow(content: Content) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatc
 
 
 def _frame(table: pa.Table | pa.RecordBatch, columns: Sequence[str] | None) -> pl.DataFrame:
-    # Polars trusts the offsets and the UTF-8 of what it takes over.
+    # Polars trusts what it takes over: offsets, UTF-8, and the metadata of columns.
     table = table if columns is None else table.select(list(columns))
     table.validate(full=True)
-    return pl.DataFrame(pl.from_arrow(table))
+    plain = pa.schema([_plain(field) for field in table.schema])
+    return pl.DataFrame(pl.from_arrow(type(table).from_arrays(table.columns, schema=plain)))
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    """Return a column without metadata, in which Polars keeps no more than the names of an Enum.
+
+    Raises UnicodeDecodeError (a ValueError) for a name, also of a nested field, that is no UTF-8.
+    """
+    nested = [field.type]
+    while nested:
+        kind = nested.pop()
+        inner = [kind.field(at) for at in range(kind.num_fields)]
+        nested += [one.type for one in inner if one.name is not None]
+    return pa.field(field.name, field.type, field.nullable)
 
 
 def _type(field: pa.Field) -> pl.DataType:
     try:
-        return pl.DataFrame(pl.from_arrow(pa.schema([field]).empty_table())).dtypes[0]
+        return pl.DataFrame(pl.from_arrow(pa.schema([_plain(field)]).empty_table())).dtypes[0]
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException):
         return pl.Unknown()

@@ -1,4 +1,13 @@
-from shortcut_miner.errors import near_names, visible
+from shortcut_miner.errors import (
+    SourceError,
+    check_no_problems,
+    examples,
+    near_names,
+    problem_list,
+    reason_of,
+    shortened,
+    visible,
+)
 
 
 def test_near_names_are_the_most_like_first_by_any_of_their_words() -> None:
@@ -22,3 +31,34 @@ def test_visible_escapes_what_acts_on_a_terminal_and_nothing_else() -> None:
         r"a\x1b[2J\x00\x7f\x9b\u202e\u2028\ud800\r\t"
     )
     assert visible("naïve 自転車 🚲\n") == "naïve 自転車 🚲\n"
+
+
+def test_what_a_terminal_would_obey_is_escaped() -> None:
+    assert visible("a\x1b[2J\tb\x9b\u202e\u2028\ud800") == "a\\x1b[2J\\tb\\x9b\\u202e\\u2028\\ud800"
+    assert visible("café 猫\n") == "café 猫\n"
+    assert str(SourceError("x\x1b.json: got \x07")) == "x\\x1b.json: got \\x07"
+
+
+def test_messages_are_short_whatever_they_name() -> None:
+    assert str(SourceError("y" * 1900)) == "y" * 1900
+    assert str(SourceError("y" * 5000)) == "y" * 1900 + "..."
+    assert examples(["x" * 100]) == "'" + "x" * 59 + "..."
+    assert examples(range(1000), limit=1000).endswith("and 764 more")
+    assert shortened("abc", 3) == "abc"
+    lines = problem_list("title", [f"{number}: {'z' * 290}" for number in range(30)]).splitlines()
+    assert (len(lines), lines[-1]) == (8, "  ... and 24 more")
+    lines = problem_list("title", [f"{number}" for number in range(30)]).splitlines()
+    assert (len(lines), lines[-1]) == (22, "  ... and 10 more")
+
+
+def test_all_problems_are_listed_where_there_is_room() -> None:
+    assert problem_list("title", ["a", "b"]) == "title\n  - a\n  - b"
+    check_no_problems([], "table", "none")
+
+
+def test_a_library_s_first_line_is_its_reason() -> None:
+    assert [reason_of(error) for error in (ValueError("a\nb"), ValueError(), KeyError("k"))] == [
+        "a",
+        "ValueError",
+        "'k'",
+    ]

@@ -13,6 +13,7 @@ from shortcut_miner.diagnostics.swapmix.build import build
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig
 from shortcut_miner.diagnostics.swapmix.metrics import NO_SWAP, judge, summary
 from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder
+from shortcut_miner.diagnostics.swapmix.results import read_results
 from shortcut_miner.diagnostics.swapmix.score import score, score_any, score_results
 from shortcut_miner.diagnostics.swapmix.shape import read_shape
 from shortcut_miner.errors import ConfigError, SchemaError, ShortcutMinerError, SourceError
@@ -454,3 +455,30 @@ def test_answers_whose_ids_are_floats_without_leading_zeros(folder: Path, tmp_pa
         ScoreConfig(resamples=0),
     )
     assert report.scores["value"].to_list() == given.scores["value"].to_list()
+
+
+@pytest.mark.parametrize(
+    ("image", "told"),
+    [
+        ({"q": {"ans": 2**40, "changes": ["original"], "pred": [[1]]}}, "Expected `int` <= 2147483647"),
+        ({"q": {"ans": 1, "changes": ["original"], "pred": [[-(2**70)]]}}, "Expected `int`"),
+        (
+            {"answers": {"p": 1}, "o": {"changes": [], "prediction": {}, "relevant_questions": ["q"]}},
+            "no answer to the questions 'q' of image 'i'",
+        ),
+        (
+            {
+                "answers": {"q": 1},
+                "o": {"changes": [], "prediction": {"x": {"pred": [[1]]}}, "relevant_questions": ["q"]},
+            },
+            "the changes 'x' of image 'i', which are no numbers",
+        ),
+    ],
+)  # fmt: skip
+def test_results_that_the_scripts_do_not_write_are_refused(image: object, told: str, tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"i": image}))
+    with pytest.raises(SourceError) as caught:
+        read_results(path, path)
+    assert str(caught.value).startswith(f"{path}: got ")
+    assert told in str(caught.value)
