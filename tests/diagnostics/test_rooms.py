@@ -216,7 +216,7 @@ def test_inputs_are_recorded_with_their_zip_member(room: Room, demo: Demo, tmp_p
 @each_room
 def test_the_run_record_says_what_ran(room: Room, demo: Demo, built: Built, tmp_path: Path) -> None:
     run = json.loads((built(room)[1] / "run.json").read_text(encoding="utf-8"))
-    assert run.keys() == {"out", "files", "backend", "threads", "stages", "notes", "warnings"}
+    assert run.keys() == {"out", "files", "backend", "threads", "limits", "stages", "notes", "warnings"}
     assert set(run["files"]) == set(room.files(demo))
     if "threads" not in inspect.signature(room.build).parameters:
         assert run["threads"] == pl.thread_pool_size()

@@ -51,7 +51,7 @@ def read_results(content: Content, allow_doc_id: bool) -> AnswerRows:
         Another column may be the model's, such as ``response``: then `answer` may be the right answer, and
         scoring it would give 100. See :func:`.answer_column.rival_columns`.
     """
-    return _checked_rows(content.table, {}, content.table.notes)
+    return _checked_rows(content.table, {})
 
 
 def read_named(content: Content, columns: Mapping[str, str]) -> AnswerRows:
@@ -64,10 +64,10 @@ def read_named(content: Content, columns: Mapping[str, str]) -> AnswerRows:
     """
     named = {ours: theirs for ours, theirs in columns.items() if ours in COLUMNS}
     notes = tuple(f"{ours}: column {theirs}" for ours, theirs in named.items())
-    return _checked_rows(content.table, named, content.table.notes + notes)
+    return _checked_rows(content.table, named, notes)
 
 
-def _checked_rows(table: FlatTable, columns: Mapping[str, str], notes: tuple[str, ...]) -> AnswerRows:
+def _checked_rows(table: FlatTable, columns: Mapping[str, str], notes: tuple[str, ...] = ()) -> AnswerRows:
     needs = needs_of(columns, NEEDS)
     check_columns(table, needs, columns)
     rows = answer_rows(table, needs, notes)
