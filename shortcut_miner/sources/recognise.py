@@ -104,9 +104,12 @@ def known_format(content: Content, formats: Sequence[Format], expected: str) -> 
     SourceError
         It has none of them; the message says what it is instead.
     """
-    if shape := shape_of_start(content.source.content[:START_BYTES], all_formats()):
-        raise wrong_kind(content.source.path, shape, expected)
-    found = find_format(content, formats)
+    try:
+        found = find_format(content, formats)
+    except SourceError:  # of a binary file, that it is no text
+        if shape := shape_of_start(content.source.content[:START_BYTES], all_formats()):
+            raise wrong_kind(content.source.path, shape, expected) from None
+        raise
     if found is None and content.forms == ("Parquet",) and not shape_of(content, all_formats()).goes_to:
         # Its reader names the columns that are missing.
         found = next((one for one in formats if one.form == "Parquet"), None)

@@ -465,3 +465,11 @@ def test_the_golden_detectors(
     world = real_data.parent / "golden" / "fpvg" / "world"
     reading = check(read_regions(world / name, info=world / info if info else None))
     assert (len(reading.images), int((~reading.regions["is_padding"]).sum())) == (images, regions)
+
+
+def test_a_format_that_only_the_whole_file_tells(write: Write) -> None:
+    mask = {"size": [30, 40], "counts": "x"}
+    box = {"image_id": 7, "segmentation": mask, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}
+    reading = read_regions(write("r.json", [box]), info=write("names.json", {"1": "dog"}))
+    assert reading.kind == "COCO results JSON"
+    assert reading.regions.select("image_id", "label", "x1", "y2").rows() == [("7", "dog", 1.0, 6.0)]

@@ -245,8 +245,11 @@ def region_kind(path: str | os.PathLike[str]) -> str | None:
 def _read(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     found = region_format(files.path)
     if found is None:
-        expected = f"one of {', '.join(one.kind for one in FORMATS)}"
-        raise wrong_kind(str(files.path), _shape(files.path), expected)
+        shape = _shape(files.path)  # its start may not tell a format that the whole has
+        found = next((one for one in FORMATS if one.kind == shape.kind), None)
+        if found is None:
+            expected = f"one of {', '.join(one.kind for one in FORMATS)}"
+            raise wrong_kind(str(files.path), shape, expected)
     if files.info is not None and not found.takes_info:
         raise ConfigError(
             f"{files.path}: got {found.kind} and {files.info.name} beside it, expected {found.kind} alone. "
