@@ -150,7 +150,10 @@ def _plain(field: pa.Field) -> pa.Field:
 
 
 def _type(field: pa.Field) -> pl.DataType:
+    if "interval" in str(field.type):  # of this Polars panics, with a page on stderr
+        return pl.Unknown()
     try:
-        return pl.DataFrame(pl.from_arrow(pa.schema([_plain(field)]).empty_table())).dtypes[0]
+        empty = pa.table([pa.nulls(0, field.type)], schema=pa.schema([_plain(field)]))
+        return pl.DataFrame(pl.from_arrow(empty)).dtypes[0]
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, pa.ArrowException):
         return pl.Unknown()

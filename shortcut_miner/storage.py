@@ -163,14 +163,14 @@ def checked_provenance(found: object) -> dict[str, Any]:
     """Return what a manifest or a table's metadata says; raise ValueError for another shape than ours."""
     kinds = {"config": dict, "counts": dict, "dropped": dict, "inputs": list}
     if not isinstance(found, dict):
-        raise ValueError("a provenance that is no JSON object")
+        raise ValueError("no JSON object")
     if odd := [name for name, kind in kinds.items() if not isinstance(found.get(name, kind()), kind)]:
-        raise ValueError(f"a provenance whose {odd[0]} is no {kinds[odd[0]].__name__}")
+        raise ValueError(f"{odd[0]} of another shape than it was written in")
     numbers = [one for name in ("counts", "dropped") for one in found.get(name, {}).values()]
     if not all(isinstance(one, int) for one in numbers):
-        raise ValueError("a provenance with counts that are no whole numbers")
+        raise ValueError("counts that are no whole numbers")
     if not all(isinstance(one, dict) and {"role", "name"} <= one.keys() for one in found.get("inputs", ())):
-        raise ValueError("a provenance with inputs that have no role or name")
+        raise ValueError("inputs that have no role or name")
     return found
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from shortcut_miner.diagnostics.fpvg.score import ScoreReport
     from shortcut_miner.timing import OnStage
 
-Files = Annotated[FpvgFiles, Parameter(name="*", group=INPUTS, consume_multiple=True, negative=())]
+Files = Annotated[FpvgFiles, Parameter(name="*", group=INPUTS, consume_multiple=1, negative=())]
 Method = Annotated[FpvgConfig, Parameter(name="*", group=METHOD)]
 ScoreMethod = Annotated[ScoreConfig, Parameter(name="*", group=METHOD)]
 

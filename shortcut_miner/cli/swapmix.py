@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from shortcut_miner.diagnostics.swapmix.score import ScoreReport
     from shortcut_miner.timing import OnStage
 
-Files = Annotated[SwapMixFiles, Parameter(name="*", group=INPUTS, consume_multiple=True, negative=())]
+Files = Annotated[SwapMixFiles, Parameter(name="*", group=INPUTS, consume_multiple=1, negative=())]
 Method = Annotated[SwapMixConfig, Parameter(name="*", group=METHOD)]
 Scoring = Annotated[ScoreConfig, Parameter(name="*", group=METHOD)]
 Results = Annotated[Path | None, Parameter(group=INPUTS)]

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from shortcut_miner.diagnostics.vqa_ce.sweep import SweepReport
     from shortcut_miner.timing import OnStage
 
-Files = Annotated[VqaCeFiles, Parameter(name="*", group=INPUTS, consume_multiple=True, negative=())]
+Files = Annotated[VqaCeFiles, Parameter(name="*", group=INPUTS, consume_multiple=1, negative=())]
 Method = Annotated[VqaCeConfig, Parameter(name="*", group=METHOD)]
 Counts = Annotated[list[int], Parameter(group=METHOD, converter=numbers_list, negative=())]
 Confidences = Annotated[list[float], Parameter(group=METHOD, converter=numbers_list, negative=())]

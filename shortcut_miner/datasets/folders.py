@@ -312,7 +312,12 @@ def open_folder(path: Path, *commands: str, figures: Iterable[str] = ()) -> Buil
         raise SourceError(f"{path}: got {got}, expected a folder that {writers} wrote. Give that folder.")
     manifest = read_json_file(path / MANIFEST)
     written_by = manifest.get("command") if isinstance(manifest, dict) else None
-    if not isinstance(written_by, str) or (commands and written_by not in commands):
+    if not isinstance(written_by, str):
+        raise SourceError(
+            f"{path / MANIFEST}: got no command that wrote it, expected what {writers} wrote. Give a folder "
+            "as it was written, or run the build again."
+        )
+    if commands and written_by not in commands:
         raise SourceError(
             f"{path}: got the output of {written_by!r}, expected that of {writers}. "
             f"Give the folder of a {writers}."

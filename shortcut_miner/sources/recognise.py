@@ -8,7 +8,7 @@ from pathlib import Path
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.images import regions
 from shortcut_miner.sources.opening.files import FileFacts, Source, file_facts, find_file, open_source
-from shortcut_miner.sources.opening.kinds import Content, Format, Shape, find_format, wrong_kind
+from shortcut_miner.sources.opening.kinds import RIGHT_FILE, Content, Format, Shape, find_format, wrong_kind
 from shortcut_miner.sources.opening.npz import npz_names
 from shortcut_miner.sources.opening.streams import START_BYTES, facts_and_packing, start_of
 from shortcut_miner.sources.shapes import (
@@ -96,8 +96,12 @@ def _file_kind(shape: Shape, packing: tuple[str, ...], file: FileFacts) -> FileK
     )
 
 
-def known_format(content: Content, formats: Sequence[Format], expected: str) -> Format:
+def known_format(
+    content: Content, formats: Sequence[Format], expected: str, *, of_tables: str = RIGHT_FILE
+) -> Format:
     """Return which of a family's formats a file has.
+
+    `of_tables` is what to do about a table of other columns.
 
     Raises
     ------
@@ -114,7 +118,9 @@ def known_format(content: Content, formats: Sequence[Format], expected: str) -> 
         # Its reader names the columns that are missing.
         found = next((one for one in formats if one.form == "Parquet"), None)
     if found is None:
-        raise wrong_kind(content.source.path, shape_or_text(content, all_formats()), expected)
+        shape = shape_or_text(content, all_formats())
+        advice = of_tables if shape.is_table else RIGHT_FILE
+        raise wrong_kind(content.source.path, shape, expected, advice=advice)
     return found
 
 

@@ -73,9 +73,7 @@ def shape_of_start(start: bytes, formats: Sequence[Format]) -> Shape | None:
     """Return what a file is that is never read as a whole, by its first bytes; None for every other file."""
     found = next((one for one in formats if one.is_streamed and one.starts_with(start)), None)
     if found is not None:
-        return Shape(found.kind, goes_to=found.goes_to)
-    if _is_features(start):
-        return Shape("VinVL features TSV, which has no boxes", is_known=False)
+        return Shape(found.kind, goes_to=found.goes_to, is_known=bool(found.goes_to))
     if kind := vectors_kind(start, _LEAST_DIMENSIONS):
         return Shape(kind, goes_to=VECTORS_GO_TO)
     return None
@@ -85,12 +83,6 @@ def text_shape(content: Content) -> Shape:
     """Return how a text starts."""
     start = excerpt(first_bytes(content.source.content, 40))
     return Shape(f"text that starts with '{start}'" if start else "nothing but blanks", is_known=False)
-
-
-def _is_features(start: bytes) -> bool:
-    """Return whether lines are Oscar's ``feature.tsv``: an image, its number of regions, base64."""
-    values = start.split(b"\n", maxsplit=1)[0].split(b"\t")
-    return len(values) == 3 and values[1].strip().isdigit() and len(values[2]) > 40 and b" " not in values[2]
 
 
 def _document(top: Top) -> Shape:

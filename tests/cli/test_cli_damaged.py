@@ -12,7 +12,7 @@ from cli.commands import Ran, RunCli, tiny_world, write_world
 
 Manifest = dict[str, Any]
 MANIFESTS: dict[str, tuple[Callable[[Manifest], Any], str]] = {
-    "a list": (lambda found: [found], "got the output of None"),
+    "a list": (lambda found: [found], "got no command that wrote it"),
     "deep": (lambda _: "[" * 100_000, "got broken JSON ("),
     "cut": (lambda found: json.dumps(found)[:99], "got broken JSON ("),
     "config": (lambda found: found | {"config": [1]}, "got a provenance whose config is no dict"),

@@ -179,9 +179,9 @@ def test_a_sort_that_the_file_lacks_is_told(run_cli: RunCli, built: Path, tmp_pa
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "File out of specification"),
-        (b"{}", "File out of specification"),
-        (b"PAR1" + b"x" * 100, "must end with PAR1"),
+        (b"", "a file that is neither Parquet nor Arrow"),
+        (b"{}", "a file that is neither Parquet nor Arrow"),
+        (b"PAR1" + b"x" * 100, "magic bytes not found in footer"),
     ],
 )
 def test_files_that_hold_no_rules_are_told(

@@ -117,6 +117,7 @@ def test_a_sweep_chooses_its_scorer_and_says_so(build: Build, run_cli: RunCli, t
     assert ran.json["sweep"][0]["accuracy"] > 0
     manifest = json.loads((tmp_path / "sweep" / "manifest.json").read_text())
     assert manifest["config"]["scorer"] == "any-answer"
+    tokens = (*tokens[:5], tmp_path / "other")
     refused = run_cli("vqa-ce", "sweep", *options(files), *tokens, "--scorer", "vqa-official")
     assert refused.code == 2
     assert "scorer vqa-official: got 6 x question with 1 answer, expected 4 or more" in refused.err

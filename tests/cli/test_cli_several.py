@@ -60,8 +60,7 @@ def test_fpvg_of_halves_is_that_of_the_whole(
     each = [word for part in parts for word in ("--detections", part)]
     ran = run_cli(*asked, "--scene-graphs", *pieces, *each, "--out", repeated)
     assert ran.code == 0
-    assert "note: detections: images that several files have alike, kept once: 3" in ran.err
-    assert "note: scene_graphs: images that several files have alike, kept once: 3" in ran.err
+    assert "note: scene_graphs, detections: images that several files have alike, kept once: 3" in ran.err
     ran = run_cli(
         *asked, "--scene-graphs", pieces[0].parent, "--detections", parts[0].parent, "--out", in_folders
     )
@@ -170,4 +169,4 @@ def test_files_that_differ_about_an_image_are_named(
 def test_an_option_without_a_file_is_told(run_cli: RunCli, world: DemoWorld) -> None:
     ran = run_cli("fpvg", "build", "--questions", world.gqa_questions, "--scene-graphs", "--detections", "x")
     assert ran.code == 2
-    assert "scene_graphs: got no file, expected at least one. Give --scene-graphs." in ran.err
+    assert "--scene-graphs: got no value (missing), expected one. Give it after --scene-graphs." in ran.err

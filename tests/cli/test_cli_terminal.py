@@ -291,7 +291,8 @@ def test_names_may_begin_with_a_bracket(run_cli: RunCli, demo: Path, tmp_path: P
     path.write_bytes((demo / "world" / "grounded_model_results.json").read_bytes())
     assert run_cli("inspect", path).out.splitlines()[0] == str(path)
     assert "[red][@x].json" in on_pty(120, "inspect", path, NO_COLOR="1")
-    ran = run_cli("vqa-ce", "score", demo / "vqa-ce", "--predictions", f"[m]={path}", "--resamples", 0)
+    tokens = ("--predictions", f"[m]={path}", "--resamples", 0, "--quiet")
+    ran = run_cli("vqa-ce", "score", demo / "vqa-ce", *tokens)
     assert (ran.code, ran.err) == (0, "")
     assert run_cli("rules", demo / "vqa-ce", "--contains", "[x", "--quiet").err == (
         "warning: contains: got '[x', but no rule contains it.\n"

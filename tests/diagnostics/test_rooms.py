@@ -176,9 +176,9 @@ def test_what_is_no_such_folder_is_told(room: Room, built: Built, demo: Demo, tm
     ):
         room.score(demo, folder, None)
     change_manifest(folder, command=room.command, counts=None)
-    with pytest.raises(SourceError, match=r"manifest\.json: got no config or no counts"):
+    with pytest.raises(SourceError, match=r"manifest\.json: got counts of another shape"):
         room.score(demo, folder, None)
-    for content, told in (("[1]", "got the output of None"), ("{", "got broken JSON")):
+    for content, told in (("[1]", "got no command that wrote it"), ("{", "got broken JSON")):
         (folder / "manifest.json").write_text(content, encoding="utf-8")
         with pytest.raises(SourceError, match=told):
             room.score(demo, folder, None)

@@ -244,10 +244,13 @@ def test_predictions_whose_ids_are_floats_or_lost_zeros(folder: Path, tmp_path: 
     wanted = score(folder, {"m": path}, quick).scores["value"].to_list()
     count = f"{len(questions):,}"
     for changed, note in (
-        (pl.col("question_id") + ".0", f"m: question_id, floats read as whole numbers: {count}"),
-        ("0" + pl.col("question_id"), f"m: ids joined that had lost leading zeros: {count} "),
+        (
+            pl.col("question_id") + ".0",
+            f"question_id, floats read as whole numbers: {count}",
+        ),
+        ("0" + pl.col("question_id"), f"ids joined that had lost leading zeros: {count} "),
     ):
         answers.with_columns(question_id=changed).write_csv(path)
         report = score(folder, {"m": path}, quick)
-        assert report.notes[0].startswith(note)
+        assert report.notes[0].startswith(f"predictions of m: {note}")
         assert report.scores["value"].to_list() == wanted

@@ -62,7 +62,16 @@ _RECORDS = [{"question_id": 1, "answer": "red"}, {"question_id": 2, "answer": "n
 _SAMPLES = [{"doc_id": n, "doc": {"question_id": n}, "filtered_resps": ["no"]} for n in (1, 2)]
 _BOXES: dict[str, list[Any]] = {"image_id": ["7"], "x1": [1.0], "y1": [1.0], "x2": [2.0], "y2": [2.0]}
 _CORNERS = {"xmin": 1, "ymin": 2, "xmax": 3, "ymax": 4}
-_LXMERT = ["7", "40", "30", in_base64(0, dtype="<i8"), in_base64(0.5), "A==", "A==", "1"]
+_LXMERT = [
+    "7",
+    "40",
+    "30",
+    in_base64(0, dtype="<i8"),
+    in_base64(0.5),
+    in_base64(0, dtype="<i8"),
+    in_base64(0.5),
+    "1",
+]
 _OPEN_IMAGES = "ImageID,LabelName,Confidence,XMin,XMax,YMin,YMax"
 
 # Family -> kind -> content.
@@ -81,8 +90,8 @@ CORPUS: dict[str, dict[str, bytes]] = {
         "GQA questions JSON": lines({"01": {"question": "Why?", "imageId": "7", "answer": "red"}}),
     },
     "regions": {
-        "bottom-up-attention TSV": f"7\t40\t30\t1\t{in_base64(1, 2, 3, 4)}\tAAAA\n".encode(),
-        "LXMERT TSV": "\t".join([*_LXMERT, in_base64(1, 2, 3, 4), "AAAA\n"]).encode(),
+        "bottom-up-attention TSV": f"7\t40\t30\t1\t{in_base64(1, 2, 3, 4)}\t{in_base64(0)}\n".encode(),
+        "LXMERT TSV": "\t".join([*_LXMERT, in_base64(1, 2, 3, 4), in_base64(0) + "\n"]).encode(),
         "VinVL TSV": b'7\t[{"class": "dog", "conf": 0.9, "rect": [1, 2, 3, 4]}]\n',
         "object detection JSONL": lines(
             *({"image_id": n, "detections": [{"box": _CORNERS, "score": 0.5}]} for n in (7, 8))
@@ -168,7 +177,7 @@ NOT_READ = {
     "LLaVA answers JSONL": lines(
         *({"question_id": n, "prompt": "Is it?", "text": "Yes.", "answer_id": "x"} for n in (1, 2))
     ),
-    "VinVL features TSV, which has no boxes": f"7\t2\t{in_base64(*range(20))}\n".encode(),
+    "Oscar feature TSV": f"7\t2\t{in_base64(*range(20))}\n".encode(),
     "text with 3 values in its first line and other numbers in others": b"milk,bread,eggs\nmilk\n",
 }
 _ITEMS = Columns(words=None, objects="items", answer="answer", separator=",")

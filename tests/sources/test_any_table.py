@@ -75,6 +75,7 @@ FORMATS = {
     "VLMEvalKit results xlsx": Case(read_predictions, "index", "question_id", {"prediction": "x"}, ("xlsx",)),
     "predictions CSV": Case(read_predictions, "question_id", "question_id", ANSWER, ("CSV", "TSV")),
     "predictions Parquet": Case(read_predictions, "question_id", "question_id", ANSWER, ("Parquet",)),
+    "predictions xlsx": Case(read_predictions, "question_id", "question_id", ANSWER, ("xlsx",)),
     "predictions Arrow": Case(read_predictions, "question_id", "question_id", ANSWER, ("Arrow",)),
     "soft labels Parquet": Case(
         read_soft_labels, "question_id", "question_id", ANSWER | {"weight": 1.0}, ("Parquet",)

@@ -12,6 +12,7 @@ from shortcut_miner.cli.app import COMMANDS
 from shortcut_miner.cli.inspect import find_out
 from shortcut_miner.cli.run import run
 from shortcut_miner.errors import ShortcutMinerError, SourceError
+from shortcut_miner.sources.images.regions_tsv import OSCAR_TSV
 from shortcut_miner.sources.recognise import all_formats, recognise
 from shortcut_miner.sources.vector_formats import VECTORS_GO_TO
 
@@ -38,7 +39,7 @@ def check_clear(message: str, path: Path) -> None:
 
 def test_the_corpus_has_every_format() -> None:
     held = {kind for _, kind in KINDS}
-    assert {one.kind for one in all_formats()} - held == NEED_H5PY
+    assert {one.kind for one in all_formats()} - held == NEED_H5PY | {OSCAR_TSV}
     assert held - {one.kind for one in all_formats()} == set(CORPUS["word vectors"])
 
 
@@ -88,6 +89,13 @@ def test_other_tables_are_described_and_what_takes_them_is_named(kind: str, tmp_
             check_clear(message_of(read, path), path)
 
 
+WAYS_OUT = (
+    "Check that this is the right file.",
+    "Name its columns with --columns, such as --columns question_id=ID,answer=TEXT.",
+    "Give the predictions.tsv or label.tsv of the same detector.",
+)
+
+
 @pytest.mark.parametrize("kind", NOT_READ)
 def test_what_no_command_reads_is_named(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "file"
@@ -100,7 +108,7 @@ def test_what_no_command_reads_is_named(kind: str, tmp_path: Path) -> None:
         message = message_of(read, path)
         check_clear(message, path)
         assert message.startswith(f"{path}: got {kind}")
-        assert message.endswith("Check that this is the right file.")
+        assert message.endswith(WAYS_OUT)
 
 
 def test_options_that_messages_name_are_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,7 +38,9 @@ def test_broken_lines_are_told_and_counted(write: Write) -> None:
 def test_predictions_in_arrow_and_without_answer(tmp_path: Path, write: Write) -> None:
     pl.DataFrame({"question_id": [1], "answer": ["x"]}).write_ipc(tmp_path / "a")
     assert read_predictions(tmp_path / "a").table.rows() == [("1", "x")]
-    told = r"the columns 'question_id', expected 'answer' \(the answer of each row\) too. Name its columns"
+    told = (
+        r"got JSON Lines with the keys 'question_id' \(2 lines\), .* Name its columns with --columns, such as"
+    )
     with pytest.raises(SourceError, match=told):
         read_predictions(write("p.jsonl", '{"question_id": 1}\n{"question_id": 2}\n'))
 

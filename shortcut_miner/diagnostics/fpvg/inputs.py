@@ -66,8 +66,10 @@ def read_inputs(files: FpvgFiles, config: FpvgConfig, limit: int | None = None) 
     readings: dict[str, Reading] = {"questions": asked, "scene_graphs": graphs, "detections": detected}
     known = detected.images.filter(pl.col("region_count").is_not_null())
     found = (
-        check_image_join(asked.table["image_id"], graphs.images["image_id"], right="scene graphs"),
-        check_image_join(asked.table["image_id"], known["image_id"]),
+        check_image_join(
+            asked.table["image_id"], graphs.images["image_id"], right="scene graphs", readings=(asked, graphs)
+        ),
+        check_image_join(asked.table["image_id"], known["image_id"], readings=(asked, detected)),
     )
     return FpvgInputs(
         questions=asked.table,

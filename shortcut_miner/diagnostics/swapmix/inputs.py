@@ -75,7 +75,11 @@ def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = 
     if files.donor_scene_graphs is not None:
         readings["donor_scene_graphs"] = read_scene_graphs(files.donor_scene_graphs, on_bad_row=on_bad_row)
     images = scenes.images["image_id"]
-    warnings = [check_image_join(questions.table["image_id"], images, right="scene graphs")]
+    warnings = [
+        check_image_join(
+            questions.table["image_id"], images, right="scene graphs", readings=(questions, scenes)
+        )
+    ]
     detected = None
     if config.plan != "perfect-sight" and files.detections is not None:
         wanted = _images_of(readings, with_donors=files.donor_detections is None)
@@ -88,7 +92,7 @@ def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = 
         )
         readings["detections"] = found
         detected = found.images.drop_nulls("region_count")["image_id"]
-        warnings.append(check_image_join(questions.table["image_id"], detected))
+        warnings.append(check_image_join(questions.table["image_id"], detected, readings=(questions, found)))
         if files.donor_detections is not None:
             readings["donor_detections"] = read_regions(
                 files.donor_detections,

@@ -7,6 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from shortcut_miner.columnar import look_at_columns
 from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
 from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder
 from shortcut_miner.diagnostics.swapmix.plan import KINDS
@@ -39,13 +40,14 @@ def read_shape(folder: SwapMixFolder) -> PlanShape:
     classes: dict[str, int] = {}
     kinds = {name: number for number, name in enumerate(KINDS)}
     with column_errors(str(folder.swaps)):
-        file = pq.ParquetFile(folder.swaps, read_dictionary=["kind", "from_class"])
-    missing = [name for name in _COLUMNS if name not in file.schema_arrow.names]
+        missing = [name for name in _COLUMNS if name not in look_at_columns(folder.swaps).types]
     if missing:
         raise SourceError(
             f"{folder.swaps}: got a plan without {', '.join(missing)}, expected what swapmix build wrote. "
             "Build again."
         )
+    with column_errors(str(folder.swaps)):
+        file = pq.ParquetFile(folder.swaps, read_dictionary=["kind", "from_class"])
     at = file.metadata.num_rows
     if at == total:
         at = 0

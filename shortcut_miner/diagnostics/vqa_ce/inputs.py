@@ -58,8 +58,17 @@ def read_inputs(files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None
     if config.items != "words" and files.detections is not None:
         readings["detections"] = read_labels(files.detections, on_bad_row=skip)
         labels = readings["detections"].table
-        for split, table in (("training questions", train), ("validation questions", val)):
-            warnings.append(check_image_join(table["image_id"], labels["image_id"], left=split))
+        splits = (
+            ("training questions", train, "train_questions"),
+            ("validation questions", val, "val_questions"),
+        )
+        for split, table, role in splits:
+            both = (readings[role], readings["detections"])
+            warnings.append(
+                check_image_join(
+                    table["image_id"], labels["image_id"], left=f"{split} questions", readings=both
+                )
+            )
     return VqaCeInputs(train=train, val=val, labels=labels, facts=InputFacts.of(readings, warnings))
 
 

@@ -121,9 +121,7 @@ def score(
     _check_names(predictions, config)
     scorer = _scorer(config, soft_labels)
     folder = read_folder(path)
-    chosen = choose_scorer(folder.questions, scorer)
-    config = dataclasses.replace(config, scorer=cast(Scorer, chosen.as_option))
-    recorded = dataclasses.asdict(config) | {"build": folder.manifest["config"]}
+    recorded = dataclasses.asdict(config) | {"scorer": scorer, "build": folder.manifest["config"]}
     read = {"folder": path, "predictions": [*predictions.values()], "soft_labels": soft_labels or ()}
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
     ids = folder.questions["question_id"]
@@ -146,6 +144,8 @@ def score(
         name: table.filter(table["question_id"].is_in(folder.questions["question_id"].implode()))
         for name, table in zip(predictions, fitted.answers.values(), strict=True)
     }
+    chosen = choose_scorer(folder.questions, scorer)
+    config = dataclasses.replace(config, scorer=cast(Scorer, chosen.as_option))
     weights = next((reading.table for reading in labels.values()), None)
     answers, texts, told = extract_all(answers, config.extract, folder.questions)
     encoded = encode_folder(folder)
@@ -179,7 +179,7 @@ def score(
         write_report(
             out,
             report,
-            config=recorded,
+            config=recorded | {"scorer": config.scorer},
             inputs=facts.records,
             counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(given)}
             | chosen.counts,

@@ -29,6 +29,7 @@ _EXPECTED = (
     "or Parquet with the columns question_id, answer, lmms-eval samples, or VLMEvalKit results (index, "
     "prediction)"
 )
+_NAME_COLUMNS = "Name its columns with --columns, such as --columns question_id=ID,answer=TEXT"
 
 
 def read_predictions(
@@ -90,7 +91,7 @@ def _read(path: str | os.PathLike[str], options: AnswerOptions, allow_doc_id: bo
     if named := named_columns(options.columns, options.answer_columns):
         kind, rows = f"predictions {content.table.form}", read_named(content, named)
     else:
-        found = known_format(content, PREDICTIONS, _EXPECTED)
+        found = known_format(content, PREDICTIONS, _EXPECTED, of_tables=_NAME_COLUMNS)
         kind, rows = found.kind, found.read(content, allow_doc_id)
     problems = rows.problems + find_problems(rows.table, is_blank("question_id"), "question_id", "an id")
     table, dropped = _settled(source, rows, problems, options)

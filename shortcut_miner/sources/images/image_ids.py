@@ -4,6 +4,7 @@ import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.opening.ids import with_whole_ids
+from shortcut_miner.sources.opening.reading import Reading
 
 # COCO file names: a prefix with the year, or twelve digits with leading zeros (which no integer has).
 _COCO = r"^(?:.*/)?(?:COCO_[A-Za-z]+\d{4}_(\d{12})|(0\d{11}))(?:\.[A-Za-z]{3,4})?$"
@@ -42,9 +43,16 @@ def canonical_image_ids(ids: pl.Series) -> tuple[pl.Series, tuple[str, ...]]:
 
 
 def check_image_join(
-    left_ids: pl.Series, right_ids: pl.Series, *, left: str = "questions", right: str = "detections"
+    left_ids: pl.Series,
+    right_ids: pl.Series,
+    *,
+    left: str = "questions",
+    right: str = "detections",
+    readings: tuple[Reading, Reading] | None = None,
 ) -> str | None:
     """Return a warning when more than 1% of the left rows find no image on the right, else None.
+
+    The error names the files of `readings`, if they are given.
 
     Raises
     ------
@@ -56,8 +64,9 @@ def check_image_join(
     is_lost = ~left_ids.is_in(right_ids.unique().implode())
     lost = int(is_lost.sum())
     if lost == len(left_ids):
+        names = [f" ({one.file.name})" for one in readings] if readings else ["", ""]
         raise SourceError(
-            f"{left} and {right}: got no image in common ({left} have {_some(left_ids)}; "
+            f"{left}{names[0]} and {right}{names[1]}: got no image in common ({left} have {_some(left_ids)}; "
             f"{right} have {_some(right_ids)}), expected the same image ids. {_advice(left_ids, right_ids)}."
         )
     if lost <= MAX_LOST_SHARE * len(left_ids):

@@ -38,6 +38,7 @@ from shortcut_miner.sources.opening.json_text import (
 
 Form = Literal["Parquet", "Arrow", "xlsx", "CSV", "JSONL", "JSON"]
 Counts = Mapping[str, int]
+RIGHT_FILE = "Check that this is the right file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +212,12 @@ def length_of(raw: msgspec.Raw) -> int:
         return 0
 
 
-def wrong_kind(path: str, shape: Shape, expected: str) -> SourceError:
-    """Return the error for a file of another format than the one asked for: what it is, and where it goes."""
+def wrong_kind(path: str, shape: Shape, expected: str, *, advice: str = RIGHT_FILE) -> SourceError:
+    """Return the error for a file of another format than the one asked for: what it is, and where it goes.
+
+    `advice` is for what goes nowhere.
+    """
     counts = ", ".join(f"{count:,} {what}" for what, count in shape.counts.items())
     got = f"{shape.kind} ({counts})" if counts else shape.kind
-    advice = f"Give it to {shape.goes_to}" if shape.goes_to else "Check that this is the right file"
+    advice = f"Give it to {shape.goes_to}" if shape.goes_to else advice
     return SourceError(f"{path}: got {got}, expected {expected}. {advice}.")

@@ -446,8 +446,8 @@ def test_answers_whose_ids_are_floats_without_leading_zeros(folder: Path, tmp_pa
     answers.with_columns(pl.col("question_id").cast(pl.Float64)).write_csv(path)
     report = score(folder / "swapmix", {"m": path}, ScoreConfig(resamples=0))
     assert report.notes == (
-        f"m: question_id, floats read as whole numbers: {len(answers):,}",
-        f"m: ids joined that had lost leading zeros: {answers['question_id'].n_unique():,}",
+        f"predictions of m: question_id, floats read as whole numbers: {len(answers):,}",
+        f"predictions of m: ids joined that had lost leading zeros: {answers['question_id'].n_unique():,}",
     )
     given = score(
         folder / "swapmix",
