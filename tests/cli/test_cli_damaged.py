@@ -15,14 +15,14 @@ MANIFESTS: dict[str, tuple[Callable[[Manifest], Any], str]] = {
     "a list": (lambda found: [found], "got no command that wrote it"),
     "deep": (lambda _: "[" * 100_000, "got broken JSON ("),
     "cut": (lambda found: json.dumps(found)[:99], "got broken JSON ("),
-    "config": (lambda found: found | {"config": [1]}, "got a provenance whose config is no dict"),
+    "config": (lambda found: found | {"config": [1]}, "got config of another shape"),
     "counts": (
         lambda found: found | {"counts": {"rules": "many"}},
-        "got a provenance with counts that are no whole numbers",
+        "got counts that are no whole numbers",
     ),
     "inputs": (
         lambda found: found | {"inputs": [1]},
-        "got a provenance with inputs that have no role or name",
+        "got inputs that have no role or name",
     ),
 }
 

@@ -15,7 +15,7 @@ from cli.commands import Ran, RunCli, spawn_cli
 
 import shortcut_miner as sm
 from shortcut_miner.cli.run import run
-from shortcut_miner.errors import ConfigError
+from shortcut_miner.errors import ConfigError, SchemaError
 
 pytestmark = pytest.mark.real
 
@@ -174,7 +174,7 @@ def test_answers_are_read_or_said_to_be_what_they_are(
     ran = run_cli("vqa-ce", "score", built, "--predictions", f"m={file}")
     if ran.code:
         message = told(ran, file)
-        ways_out = ("Give it to ", "Name its columns with --columns")
+        ways_out = ("Give it to ", "Name its columns with --columns", "write other arrays as Parquet")
         assert name == "p3.json" or any(way in message for way in ways_out)
         assert not re.search(r"Remove it|broken JSON|Name the member", message)
 
@@ -280,7 +280,7 @@ def test_strings_of_mlxtend_are_refused_or_whole() -> None:
             "support": [0.5, 0.25],
         }
     )
-    with pytest.raises(ConfigError, match="antecedents"):
+    with pytest.raises(SchemaError, match="antecedents: 2 of 2 are texts"):
         sm.from_mlxtend(rules, 4)
 
 
