@@ -195,7 +195,13 @@ def test_an_open_quote_and_bytes_that_are_no_text(write: Write) -> None:
 )  # fmt: skip
 def test_another_format_is_named(write: Write, content: Any, got: str) -> None:
     path = write("p", content)
-    assert message_of(path) == f"{path}: got {got}, {EXPECTED} Check that this is the right file."
+    is_table = " rows)" in got or "Lines" in got or "records" in got
+    advice = (
+        "Name its columns with --columns, such as --columns question_id=ID,answer=TEXT."
+        if is_table
+        else "Check that this is the right file."
+    )
+    assert message_of(path) == f"{path}: got {got}, {EXPECTED} {advice}"
 
 
 def test_a_format_of_another_option_is_sent_there(write: Write) -> None:

@@ -65,9 +65,7 @@ def read_inputs(files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None
         for split, table, role in splits:
             both = (readings[role], readings["detections"])
             warnings.append(
-                check_image_join(
-                    table["image_id"], labels["image_id"], left=f"{split} questions", readings=both
-                )
+                check_image_join(table["image_id"], labels["image_id"], left=split, readings=both)
             )
     return VqaCeInputs(train=train, val=val, labels=labels, facts=InputFacts.of(readings, warnings))
 
