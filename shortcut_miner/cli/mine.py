@@ -95,7 +95,8 @@ def mine(
     empty_rule : bool
         Count "nothing -> the most common answer" as a rule.
     max_rules : int, optional
-        Stop mining at this many antecedents, with exit code 3; default: as many as fit in memory.
+        Stop mining at this many antecedents, those of the most frequent items first, with exit code 3;
+        default: as many as fit in memory.
     threads : int, optional
         Default: all processors. The result is the same for any number.
     out : Path, optional
