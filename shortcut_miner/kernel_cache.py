@@ -48,18 +48,22 @@ def cache_folders(sources: Path) -> list[Path]:
     """Return the folders that numba considers for the kernels of a folder of sources, in its order."""
     # As numba names the folder of one package among others.
     own = f"{sources.name}_{hashlib.sha1(str(sources).encode(), usedforsecurity=False).hexdigest()}"
-    chosen = os.environ.get(_VARIABLE)
+    chosen, users = os.environ.get(_VARIABLE), _user_cache()
     return [
         *([Path(chosen) / own] if chosen else []),
         sources / "__pycache__",
-        _user_cache() / "numba" / own,
+        *([users / "numba" / own] if users else []),
     ]
 
 
-def _user_cache() -> Path:
-    if sys.platform == "darwin":
-        return Path("~/Library/Caches").expanduser()
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+def _user_cache() -> Path | None:
+    """Return the user's cache folder; None for a user without a home, as a container's may be."""
+    is_mac = sys.platform == "darwin"
+    named = "~/Library/Caches" if is_mac else os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    try:
+        return Path(named).expanduser()
+    except RuntimeError:
+        return None
 
 
 def _can_be_written(folder: Path) -> bool:

@@ -73,6 +73,7 @@ def test_the_last_word(text: str | None, expected: str | None) -> None:
         ("First answer: no.\nFinal ANSWER:  two dogs \nbye", "two dogs"),
         ("Answer:\n\n red", "red"),
         ("Answer: yes\nAnswer:", "yes"),
+        ("Answer: yes. answer: Answer:", "yes"),
         ("Answer:", "Answer:"),
         ("no mark here", "no mark here"),
         (None, None),

@@ -96,6 +96,14 @@ def test_all_problems_of_all_models_are_told_with_what_to_do() -> None:
         fitted({"m": [whole[:2]], "n": [whole[2:]]}, on_missing="skip")
 
 
+def test_no_question_needs_an_answer() -> None:
+    """As on a folder of rad build without any augmentation."""
+    none = pl.Series("question_id", [], dtype=pl.String)
+    files = {"m": [reading([("q1", "a")])]}
+    found = fit_answers(files, known=pl.Series(KNOWN), needed=none, options=AnswerOptions())
+    assert (len(found.left_out), len(found.answers["m"]), found.dropped) == (0, 1, {})
+
+
 def test_the_same_answers_twice_are_a_warning() -> None:
     one = [(name, "a") for name in NEEDED]
     other = [*reversed(one), (KNOWN[5], "z")]

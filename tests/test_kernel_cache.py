@@ -1,6 +1,7 @@
 """Where compiled kernels are kept: never where another user could put code."""
 
 import os
+import pwd
 import shutil
 import stat
 import subprocess
@@ -85,6 +86,13 @@ def test_where_nothing_can_be_written_a_private_folder_is_named(
     assert os.environ["NUMBA_CACHE_DIR"] == config.CACHE_DIR == str(private(sources))
     assert stat.S_IMODE(private(sources).stat().st_mode) == 0o700
     monkeypatch.undo()
+
+
+def test_a_user_without_a_home(sources: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(pwd, "getpwuid", lambda number: {}[number])
+    assert kernel_cache.cache_folders(sources) == [sources / "__pycache__"]
+    assert kernel_cache.prepare(sources) is None
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o757])

@@ -54,12 +54,8 @@ def demo(
     ----------
     seed : int
         Of the world: another seed draws other images, questions and answers.
-    threads : int, optional
-        Default: all processors. The result is the same for any number.
     out : Path
         Folder for world/ (the input files) and, per room, what it builds and scores: vqa-ce/ and so on.
-    dry_run : bool
-        Work in a temporary folder, and leave nothing behind.
     most : int
         Most planted shortcuts to print.
     """

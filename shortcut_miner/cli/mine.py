@@ -82,8 +82,6 @@ def mine(
         Between labels in a text.
     on_bad_row : str
         Stop at rows without an answer, or count and skip them (exit code 3).
-    rows : int, optional
-        Use the first rows only, to try things out.
     min_count : int
         Least rows with antecedent and answer together.
     max_antecedent : int
@@ -95,13 +93,10 @@ def mine(
     empty_rule : bool
         Count "nothing -> the most common answer" as a rule.
     max_rules : int, optional
-        Stop mining at this many antecedents, with exit code 3; default: as many as fit in memory.
-    threads : int, optional
-        Default: all processors. The result is the same for any number.
+        Stop mining at this many antecedents, those of the most frequent items first, with exit code 3;
+        default: as many as fit in memory.
     out : Path, optional
         Folder to write rules.parquet, manifest.json and run.json.
-    dry_run : bool
-        Write nothing, even with --out.
     show : int
         Most rules to print.
     """

@@ -12,7 +12,7 @@ from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     DONE,
     INPUTS,
-    DryRun,
+    OUTPUT,
     MostShown,
     Out,
     Shown,
@@ -29,7 +29,7 @@ def repeat(
     *,
     data_dir: Annotated[Path | None, Parameter(group=INPUTS)] = None,
     out: Out = None,
-    dry_run: DryRun = False,
+    dry_run: Annotated[bool, Parameter(group=OUTPUT, negative=(), show_default=False)] = False,
     most: MostShown = 20,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
@@ -44,7 +44,7 @@ def repeat(
     out : Path, optional
         New folder for what is built; thrown away without it.
     dry_run : bool
-        Only find the inputs.
+        Only find the inputs: nothing is built or written.
     most : int
         Most differing files to print.
     """

@@ -226,8 +226,6 @@ def sweep(
         How the rule classifier's answers are scored.
     out : Path, optional
         Folder to write sweep.parquet, manifest.json and run.json.
-    dry_run : bool
-        Write nothing, even with --out.
     """
 
     def work(target: Path | None, on_stage: "OnStage | None") -> "SweepReport":

@@ -89,7 +89,7 @@ def fit_answers(
         )
         raise SchemaError(problem_list(title, problems))
     left_out = left_out.unique(maintain_order=True)
-    if len(left_out) == len(needed):
+    if len(left_out) == len(needed) > 0:
         raise SchemaError(
             "predictions: got no question that all models answer, expected at least one. "
             "Check that the files belong to these questions."

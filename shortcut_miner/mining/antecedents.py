@@ -24,8 +24,9 @@ class MiningConfig:
     max_antecedent : int
         Most items of an antecedent, 1 to 8. VQA-CE's ``max_length`` 5 counts the answer, so is 4 here.
     max_rules : int, optional
-        Most antecedents to keep; more end the search early and leave a result marked incomplete. Default: as
-        many as fit in memory, see :func:`shortcut_miner.mining.memory.fitting_rules`.
+        Most antecedents to keep; more end the search early and leave a result marked incomplete: all of one
+        item, and all longer ones of the most frequent items, of as many of these as fit. Default: as many as
+        fit in memory, see :func:`shortcut_miner.mining.memory.fitting_rules`.
     """
 
     min_count: int = 8

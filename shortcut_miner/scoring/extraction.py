@@ -58,7 +58,8 @@ def extraction_for(how: str, questions: pl.DataFrame) -> Extraction:
     ----------
     how : str
         "first-line": the first line that is not blank. "last-word": the last word. "after:TEXT": the rest of
-        the line after the last TEXT (in any case), or the line below it. All without the marks around them.
+        the line after the last TEXT (in any case) that something follows, or the line below it. All without
+        the marks around them.
         "choices": the longest accepted answer of the question, or right answer of two or more questions of
         its type, that stands in the text as whole words after VQA normalisation; the first of equally long
         ones.
@@ -186,7 +187,10 @@ def _part(text: pl.Expr, how: str) -> pl.Expr:
     if how == "last-word":
         words = text.str.strip_chars(f"{_MARKS}{_BLANKS}")
         return words.str.extract(r"(\S+)$").str.strip_chars(_MARKS)
-    start = "" if how == "first-line" else rf"(?is)^.*{pl.escape_regex(how.removeprefix(AFTER))}"
+    start = ""
+    if how != "first-line":
+        mark = pl.escape_regex(how.removeprefix(AFTER))
+        start, text = rf"(?is)^.*{mark}", text.str.replace(rf"(?i)(?:{mark}\s*)+$", "")
     return text.str.extract(rf"{start}\s*([^\r\n]+)").str.strip_chars(f"{_LINE_MARKS}{_BLANKS}")
 
 

@@ -55,6 +55,10 @@ def test_every_option_says_what_it_does(command: Command) -> None:
     shown = [argument for argument in arguments if argument.show and argument.names[:1] != ("*",)]
     assert len(shown) > 3
     assert [argument.name for argument in shown if not argument.parameter.help] == []
+    # What a docstring says of an option must be what is shown.
+    told = " ".join((app.default_command.__doc__ or "").split())
+    described = [one for one in shown if f" {one.field_info.name} : " in told and not one.children]
+    assert [one.name for one in described if " ".join(one.parameter.help.split()) not in told] == []
 
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -148,8 +148,8 @@ def test_a_cut_search_keeps_what_it_found_and_says_so(run_cli: RunCli, tmp_path:
     ran = run_cli(*tokens, "--max-rules", 3, "--out", out)
     assert ran.code == 3
     assert ran.err.splitlines()[0] == (
-        "warning: mining stopped after max_rules = 3 antecedents; what it found is exact, but rules are "
-        "missing. Raise --min-count or --max-rules."
+        "warning: mining stopped after max_rules = 3 antecedents; what it found is exact, but longer "
+        "rules of rarer items are missing. Raise --min-count or --max-rules."
     )
     manifest = json.loads((out / "manifest.json").read_text())
     assert (manifest["config"]["max_rules"], manifest["figures"]) == (3, {"is_complete": False})
@@ -174,8 +174,8 @@ def test_a_cap_that_memory_sets(run_cli: RunCli, tmp_path: Path, monkeypatch: py
     assert cut.code == 3
     assert cut.err.splitlines()[0] == (
         "warning: mining stopped after max_rules = 4 antecedents, which fit in the free memory at about "
-        f"{memory.BYTES_AN_ANTECEDENT} bytes each; what it found is exact, but rules are missing. "
-        "Raise --min-count or --max-rules."
+        f"{memory.BYTES_AN_ANTECEDENT} bytes each; what it found is exact, but longer rules of rarer "
+        "items are missing. Raise --min-count or --max-rules."
     )
     manifests, runs = (
         [json.loads((tmp_path / folder / name).read_text()) for folder in ("whole", "cut")]

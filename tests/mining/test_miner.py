@@ -1,18 +1,22 @@
+from typing import Any
+
 import numpy as np
 import polars as pl
 import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain import encode_words, found_in, same_levels, skewed_rows
+from plain import encode_words, found_in, itemset, plain_rules, same_levels, skewed_rows
 from reference import WORD, Row
 from strategies import Table, encode, tables
 
 from shortcut_miner.encoding import encode_lists
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.jobs_numba import mine as jobs
 from shortcut_miner.mining.kernels_numba.pairs import PAIR_LIMIT
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents
+from shortcut_miner.mining.search import search_rules
 from shortcut_miner.transactions import Transactions, Vocabulary
 
 TYPES = (np.int32, np.int32, np.int64, np.int64, np.int64)
@@ -238,6 +242,28 @@ class TestMaxRules:
         for other in cuts[1:]:
             assert not other.is_complete
             assert same_levels(cuts[0], other)
+        # Beside single items it is all that the most frequent items have, of as many of them as fit.
+        longer = {antecedent for antecedent in everything if len(antecedent) > 1}
+        items = cuts[0].item_names
+        frequent = (itemset(items[first:], transactions.vocabulary) for first in range(len(items) + 1))
+        parts = [{antecedent for antecedent in longer if antecedent <= some} for some in frequent]
+        fitting = next(part for part in parts if len(part) <= max(max_rules - len(items), 0))
+        assert {antecedent for antecedent in found if len(antecedent) > 1} == fitting
+
+    @pytest.mark.parametrize("superset_filter", ["none", "immediate", "all"])
+    def test_a_cut_leaves_no_rule_that_the_whole_search_drops(
+        self, transactions: Transactions, superset_filter: str
+    ) -> None:
+        options: dict[str, Any] = {"min_count": 3, "superset_filter": superset_filter}
+        whole = search_rules(transactions, SearchConfig(**options))
+        everything = plain_rules(whole.rules, transactions.vocabulary)
+        for max_rules in (60, 300, 1000):
+            cut = search_rules(
+                transactions, SearchConfig(**options, max_rules=max_rules), allow_incomplete=True
+            )
+            rules = plain_rules(cut.rules, transactions.vocabulary)
+            assert 0 < len(rules) < len(everything)
+            assert {*rules} <= {*everything}
 
     def test_exactly_enough_is_complete(self, transactions: Transactions) -> None:
         count = mine(transactions, 3).count

@@ -257,7 +257,9 @@ class _Side:
         """Give a warning for each model that seems to answer in sentences."""
         for model in self.answers:
             answers = self._named(self.answers[model])
-            judged = rights[model].join(answers, on="question_id", how="left", validate="1:1")
+            judged = rights[model].join(
+                answers, on="question_id", how="left", validate="1:1", maintain_order="left"
+            )
             asked = judged.select("question_id").join(
                 self.questions, on="question_id", how="left", validate="1:1", maintain_order="left"
             )

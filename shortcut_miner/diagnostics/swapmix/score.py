@@ -140,10 +140,11 @@ def score(
     if not predictions:
         raise ConfigError("predictions: got none, expected at least one. Give --predictions NAME=FILE.")
     folder = read_folder(path)
-    recorded = dataclasses.asdict(config) | {"build": folder.manifest["config"]}
+    built = folder.manifest["config"]
+    _check_k(config, int(built["k"]))
+    recorded = dataclasses.asdict(config) | {"k": config.k or built["k"], "build": built}
     read = {"folder": path, "predictions": [*predictions.values()]}
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
-    _check_k(config, int(folder.manifest["config"]["k"]))
     shape, excluded = read_shape(folder), folder.excluded()
     given = {model: read_plan_answers(file, shape, excluded, config) for model, file in predictions.items()}
     notes = [f"predictions of {model}: {note}" for model, one in given.items() for note in one.notes]

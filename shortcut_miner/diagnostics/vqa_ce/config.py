@@ -113,7 +113,8 @@ class VqaCeConfig:
     keep_matches : bool
         Also write every (question, rule) pair.
     max_rules : int, optional
-        Stop mining at this many antecedents, with exit code 3; default: as many as fit in memory.
+        Stop mining at this many antecedents, those of the most frequent items first, with exit code 3;
+        default: as many as fit in memory.
     holdout : bool
         Mine on one half of the training images and test the rules found on the other half.
     seed : int

@@ -12,95 +12,87 @@ from shortcut_miner.mining.kernels_numba.space import Found
 class Gathered:
     """What the chunks of a search have found so far, in memory for `room` antecedents and one part more.
 
-    The result is what fits into `room` of the chunks in their order. So what one finds beyond that, counted
-    from the first chunk on, is dropped as soon as it is known, in whatever order the threads come.
+    The result is what fits into `room` of the last first items. So what lies before that, counted from the
+    last chunk back, is dropped as soon as it is known, in whatever order the threads come.
 
     Attributes
     ----------
     growing : Lock
         Who holds it may fill a part of any size.
+    is_complete : bool
+        Whether everything fits, of the chunks that were searched.
     """
 
     def __init__(self, chunks: int, room: int) -> None:
         self.growing = threading.Lock()
+        self.is_complete = True
         self._room = room
         self._parts: list[list[Found]] = [[] for _ in range(chunks)]
         self._sizes = [0] * chunks
-        self._chunks = chunks
-        self._open = chunks  # chunks from this one on can't add to the result
+        self._open = 0  # chunks before this one can't add to the result
         self._lock = threading.Lock()
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything fits, of the chunks that were searched."""
-        return self._open == self._chunks
 
     def is_open(self, chunk: int) -> bool:
         """Return whether what this chunk finds next can be part of the result."""
-        return chunk < self._open
+        return chunk >= self._open
 
     def left(self, chunk: int) -> int:
-        """Return how many antecedents this chunk can still add; it falls while earlier chunks add theirs."""
+        """Return how many antecedents of this chunk can stay; it falls while later chunks add theirs."""
         with self._lock:
-            return self._room - sum(self._sizes[: chunk + 1])
+            return self._room - sum(self._sizes[chunk + 1 :])
 
     def add(self, chunk: int, part: Found) -> None:
         """Keep a part of a chunk, after its earlier ones."""
         with self._lock:
-            if chunk <= self._open:
+            if self.is_open(chunk):
                 self._parts[chunk].append(part)
                 self._sizes[chunk] += len(part.item)
-                self._drop_what_lies_beyond()
+                self._drop_what_lies_before()
 
-    def close(self, chunk: int) -> None:
-        """Take nothing more of this chunk, since its next part does not fit, nor of those after it."""
+    def skip(self, chunk: int) -> None:
+        """Drop what this chunk found so far, and those before it, since its next first item does not fit."""
         with self._lock:
-            self._close(chunk)
+            self.is_complete = False
+            self._open = max(self._open, chunk)
+            for earlier in range(chunk + 1):
+                self._parts[earlier].clear()
+                self._sizes[earlier] = 0
 
     def whole_first_items(self) -> list[list[Found]]:
-        """Return the parts of each chunk, up to the first item beyond `room`, and forget them."""
-        left = self._room
-        for parts in self._parts:
-            for place, part in enumerate(parts):
-                if len(part.item) > left:
-                    parts[place:] = [_leading_first_items(part, left)]
-                    break
-                left -= len(part.item)
+        """Return the parts of each chunk, from the first item on that fits into `room`, and forget them."""
+        beyond = sum(self._sizes) - self._room
+        if beyond > 0:
+            parts = next(parts for parts, size in zip(self._parts, self._sizes, strict=True) if size)
+            parts[0] = _trailing_first_items(parts[0], len(parts[0].item) - beyond)
         chunks, self._parts = self._parts, []
         return chunks
 
-    def _close(self, chunk: int) -> None:
-        self._open = min(self._open, chunk)
-        for later in range(self._open + 1, len(self._parts)):
-            self._parts[later].clear()
-            self._sizes[later] = 0
-
-    def _drop_what_lies_beyond(self) -> None:
+    def _drop_what_lies_before(self) -> None:
         size = sum(self._sizes)
         while size > self._room:
-            last = max(chunk for chunk, count in enumerate(self._sizes) if count)
-            self._close(last)
-            part = len(self._parts[last][-1].item)
-            if size - part <= self._room:
-                break  # the result ends within this part
-            self._parts[last].pop()
-            self._sizes[last] -= part
+            self.is_complete = False
+            first = next(chunk for chunk, count in enumerate(self._sizes) if count)
+            self._open = max(self._open, first)
+            part = len(self._parts[first][0].item)
+            if size - part < self._room:
+                break  # the result starts within this part
+            self._parts[first].pop(0)
+            self._sizes[first] -= part
             size -= part
 
 
 def used(found: Found) -> Found:
     """Return a copy of what a buffer holds."""
-    size = int(found.size[0])
-    return Found(*[*(field[:size].copy() for field in found[:-1]), found.size])
+    return Found(*[*(field[: found.size[0]].copy() for field in found[:-1]), found.size.copy()])
 
 
-def _leading_first_items(part: Found, room: int) -> Found:
-    """Return what belongs to the leading first items that fit into `room` together."""
+def _trailing_first_items(part: Found, room: int) -> Found:
+    """Return what belongs to the last first items that fit into `room` together."""
     # Entries follow the search: those of length 2, whose parent is the first item, start its group.
     first_item = np.maximum.accumulate(np.where(part.length == 2, part.parent, -1))
-    ends = np.append(np.flatnonzero(np.diff(first_item)) + 1, len(first_item))
-    size = int(ends[ends <= room].max(initial=0))
-    return Found(*[*(field[:size] for field in part[:-1]), part.size])
+    starts = np.append(np.flatnonzero(np.diff(first_item)) + 1, len(first_item))
+    start = int(starts[len(first_item) - starts <= room].min())
+    return Found(*[*(field[start:] for field in part[:-1]), part.size])
 
 
 def laid_out(chunks: list[list[Found]], max_antecedent: int, first_level: Level) -> list[Level]:
@@ -115,8 +107,9 @@ def laid_out(chunks: list[list[Found]], max_antecedent: int, first_level: Level)
     parents = [np.empty(size, np.int64) for size in sizes.tolist()]
     done = np.zeros(max_antecedent + 1, np.int64)
     for parts in chunks:
-        # Parents count from the chunk's first antecedent of the length below; for length 2 they are items.
-        shift = done.copy()
+        # Parents count from the chunk's first antecedent of the length below, of those before its first part
+        # too; for length 2 they are items.
+        shift = done - (_counts_before(parts[0], len(done)) if parts else 0)
         shift[1] = 0
         parts.reverse()
         while parts:
@@ -132,6 +125,11 @@ def laid_out(chunks: list[list[Found]], max_antecedent: int, first_level: Level)
         starts = filter_kernels.child_starts(parents[length], len(levels[length - 1].items))
         levels[length - 1] = levels[length - 1]._replace(starts=starts)
     return levels[1:]
+
+
+def _counts_before(part: Found, lengths: int) -> Ints:
+    """Return how many antecedents of each length its chunk found before a part."""
+    return part.size[:lengths] - np.bincount(part.length, minlength=lengths)
 
 
 def _fill(level: Level, place: slice, part: Found, here: Ints) -> None:

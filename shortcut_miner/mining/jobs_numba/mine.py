@@ -93,9 +93,10 @@ def _prepare(transactions: Transactions, min_count: int) -> _Job:
 
 
 def _search(job: _Job, config: MiningConfig, threads: int) -> tuple[list[list[Found]], bool]:
-    """Run the search chunk by chunk; return what each chunk found, and whether that is all there is.
+    """Run the search chunk by chunk; return what is kept of each chunk, and whether that is all there is.
 
-    Beyond ``max_rules`` the search ends before the first item that does not fit, whatever the chunks.
+    Beyond ``max_rules`` it is what the last first items have, as many of them as fit: all antecedents of the
+    most frequent items, with all their subsets, whatever the chunks. So the search starts with these.
     """
     item_count = len(job.item_names)
     max_rules = config.resolved_max_rules()
@@ -114,7 +115,7 @@ def _search(job: _Job, config: MiningConfig, threads: int) -> tuple[list[list[Fo
         _search_chunk(job, config, local.space, gathered, number, *chunks[number])
 
     with ThreadPoolExecutor(threads) as pool:
-        for _ in pool.map(search_chunk, range(len(chunks))):
+        for _ in pool.map(search_chunk, reversed(range(len(chunks)))):
             pass
     return gathered.whole_first_items(), gathered.is_complete
 
@@ -207,6 +208,7 @@ def _search_chunk(
         reached = search(first, stop, space)
         if reached > first:
             gathered.add(number, used(space.found))
+            first = reached
         else:
             # More than a full buffer lies below one item. Of the larger buffers there is one at a time.
             with gathered.growing:
@@ -217,7 +219,7 @@ def _search_chunk(
                     larger = larger._replace(found=found)
                     reached = search(first, first + 1, larger)
                 if reached == first:  # more than all that is left
-                    gathered.close(number)
+                    gathered.skip(number)
                 else:
                     gathered.add(number, used(larger.found))
-        first = reached
+            first += 1

@@ -275,6 +275,8 @@ def test_scores_are_written(folder: Path, tmp_path: Path) -> None:
         "manifest.json",
     }
     assert {path.name for path in out.iterdir()} == names
+    config = json.loads((out / "manifest.json").read_text())["config"]
+    assert config["k"] == config["build"]["k"] > 0  # the swaps that are read, if not told
     flips = pl.read_parquet(out / "class_flips.parquet")
     assert flips["flip_count"].sum() > 0
     assert flips.select((pl.col("flip_share") == pl.col("flip_count") / pl.col("swap_count")).all()).item()
