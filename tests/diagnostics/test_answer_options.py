@@ -326,3 +326,14 @@ def test_answers_that_no_swap_changes(out: Path, tmp_path: Path) -> None:
         f"m: got the same answer with each of {swaps:,} swaps as without one, expected some change. "
         "Check that the model saw the swaps.",
     )
+
+
+def test_a_model_that_answers_as_its_baseline_does(out: Path) -> None:
+    rules = out / "vqa-ce" / "rules_predictions.json"
+    report = sm.vqa_ce.score(out / "vqa-ce", {"m": rules}, resamples=0, baseline="rules (best)")
+    assert report.warnings[0] == (
+        "predictions of m and the answers of rules (best): got the same answers, expected different ones. "
+        "Check that the file is the model's."
+    )
+    other = out / "world" / "shortcut_model_results.json"
+    assert sm.vqa_ce.score(out / "vqa-ce", {"m": other}, resamples=0).warnings == ()

@@ -169,6 +169,7 @@ def score(
         exploited_shortcuts=exploited_shortcuts(folder, answers, config),
         notes=facts.notes + fitted.notes + told + chosen.notes,
         warnings=fitted.warnings
+        + _baseline_warnings(answers, everyone)
         + chosen.warnings
         + _form_warnings(folder.questions, answers, chosen)
         + _sentence_warnings(folder.questions, answers, scored),
@@ -303,6 +304,20 @@ def _classifier_answers(folder: VqaCeFolder, encoded: EncodedFolder) -> dict[str
         given = given.set(pl.Series(rule < 0), folder.default_answer)
         answers[name] = pl.DataFrame({"question_id": folder.questions["question_id"], "answer": given})
     return answers
+
+
+def _baseline_warnings(
+    answers: Mapping[str, pl.DataFrame], everyone: Mapping[str, pl.DataFrame]
+) -> tuple[str, ...]:
+    """Return a warning for each model that answers as the rule classifier does, question by question."""
+    columns = ["question_id", "answer"]
+    return tuple(
+        f"predictions of {model} and the answers of {name}: got the same answers, expected different ones. "
+        "Check that the file is the model's."
+        for model, table in answers.items()
+        for name in CLASSIFIERS
+        if table.select(columns).sort(columns).equals(everyone[name].select(columns).sort(columns))
+    )
 
 
 def _in_order(scores: pl.DataFrame, models: list[str]) -> pl.DataFrame:
