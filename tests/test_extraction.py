@@ -88,6 +88,11 @@ def test_a_mark_is_text_and_no_pattern() -> None:
     assert found("after:answer is", "The answer is: yes") == ["yes"]
 
 
+def test_a_mark_is_no_part_of_a_word() -> None:
+    assert found("after:is", "The answer is tennis.", "It is this one.") == ["tennis", "this one"]
+    assert found("after:答案是", "答案是红色") == ["红色"]
+
+
 QUESTIONS = pl.DataFrame(
     {
         "question_id": ["0", "1", "2", "3", "4"],

@@ -23,6 +23,7 @@ from shortcut_miner.cli.options import (
 from shortcut_miner.cli.room import run_build
 from shortcut_miner.cli.rules import how_many, print_rules
 from shortcut_miner.options import OnBadRow, SupersetFilter
+from shortcut_miner.timing import cost_text
 
 if TYPE_CHECKING:
     from shortcut_miner.datasets.reports import BuildReport
@@ -126,8 +127,9 @@ def mine(
             return
         print_rules(report.tables["first_rules"])
         note(shown, f"{how_many(found, show, '--show')}, from {read:,} rows")
-        written = "" if out is None or dry_run else f"; written: {out}"
-        note(shown, f"took {wall_seconds:.1f} s{written}")
+        if out is not None and not dry_run:
+            note(shown, f"written: {out}")
+        note(shown, f"took {cost_text(report.costs, wall_seconds)}")
 
     return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_KERNELS, show=show_rules)
 

@@ -58,8 +58,8 @@ def extraction_for(how: str, questions: pl.DataFrame) -> Extraction:
     ----------
     how : str
         "first-line": the first line that is not blank. "last-word": the last word. "after:TEXT": the rest of
-        the line after the last TEXT (in any case) that something follows, or the line below it. All without
-        the marks around them.
+        the line after the last TEXT (in any case, no part of a word) that something follows, or the line
+        below it. All without the marks around them.
         "choices": the longest accepted answer of the question, or right answer of two or more questions of
         its type, that stands in the text as whole words after VQA normalisation; the first of equally long
         ones.
@@ -189,9 +189,15 @@ def _part(text: pl.Expr, how: str) -> pl.Expr:
         return words.str.extract(r"(\S+)$").str.strip_chars(_MARKS)
     start = ""
     if how != "first-line":
-        mark = pl.escape_regex(how.removeprefix(AFTER))
+        mark = _whole(how.removeprefix(AFTER))
         start, text = rf"(?is)^.*{mark}", text.str.replace(rf"(?i)(?:{mark}\s*)+$", "")
     return text.str.extract(rf"{start}\s*([^\r\n]+)").str.strip_chars(f"{_LINE_MARKS}{_BLANKS}")
+
+
+def _whole(text: str) -> str:
+    """Return a pattern of the text that finds no part of a word: "is" is not in "tennis"."""
+    start, end = (r"(?-u:\b)" if mark.isascii() and mark.isalnum() else "" for mark in (text[0], text[-1]))
+    return f"{start}{pl.escape_regex(text)}{end}"
 
 
 def _choices_of(questions: pl.DataFrame) -> Choices:

@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,7 @@ def test_out_holds_rules_that_other_commands_read(run_cli: RunCli, tmp_path: Pat
     ran = run_cli(*tokens, "--min-count", 2, "--out", out)
     assert (ran.code, set(contents(out))) == (0, {"rules.parquet", "manifest.json", "run.json"})
     assert f"written: {out}" in ran.err
+    assert re.search(r"^took [\d.]+ s \(read .*, encode .*, mine .*, write .*\), peak memory", ran.err, re.M)
     assert run_cli("rules", out).out == ran.out
     assert run_cli("inspect", out).code == 0
     manifest = json.loads((out / "manifest.json").read_text())
