@@ -4,7 +4,6 @@ Everything a user can cause is a :class:`ShortcutMinerError`. The command line t
 message and exit code 2; anything else that escapes is a bug here (exit code 101).
 """
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 
@@ -98,6 +97,8 @@ def near_names(value: str, known: Iterable[str], limit: int = 3) -> str:
     >>> "No such word." + near_names("tenis", ["tennis", "golf"])
     "No such word. Did you mean 'tennis'?"
     """
+    import difflib  # not needed until something is misspelt
+
     names = list(dict.fromkeys(known))
     if len(names) > _MANY_NAMES:
         names = [

@@ -7,7 +7,6 @@ could put code there, a private folder among the temporary files is named instea
 imported.
 """
 
-import hashlib
 import os
 import stat
 import sys
@@ -46,6 +45,8 @@ def prepare(sources: Path) -> str | None:
 
 def cache_folders(sources: Path) -> list[Path]:
     """Return the folders that numba considers for the kernels of a folder of sources, in its order."""
+    import hashlib  # loads OpenSSL, which --help does not need
+
     # As numba names the folder of one package among others.
     own = f"{sources.name}_{hashlib.sha1(str(sources).encode(), usedforsecurity=False).hexdigest()}"
     chosen, users = os.environ.get(_VARIABLE), _user_cache()

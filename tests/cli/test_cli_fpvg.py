@@ -1,9 +1,11 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
-from cli.commands import Ran, RunCli, contents
+from cli.commands import CHECKOUT, Ran, RunCli, contents
 
 from shortcut_miner.cli.run import run
 from shortcut_miner.demo import DemoWorld, write_demo_world
@@ -206,3 +208,13 @@ def test_score_does_not_write_into_the_build(run_cli: RunCli, demo: tuple[DemoWo
 
 def test_the_commands_answer_to_their_names() -> None:
     assert run(["fpvg", "--help"]) == 0
+
+
+def test_pandas_is_not_loaded(demo: tuple[DemoWorld, FpvgDemo, Path]) -> None:
+    """PyArrow loads it, 0.2 s of the command, to turn NumPy values into its own or its own into NumPy's."""
+    words = ("fpvg", "build", *inputs(demo), "--dry-run")
+    line = [sys.executable, "-X", "importtime", "-m", "shortcut_miner", *map(str, words)]
+    done = subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    loaded = {text.rpartition("|")[2].strip() for text in done.stderr.splitlines()}
+    assert "pyarrow" in loaded
+    assert "pandas" not in loaded

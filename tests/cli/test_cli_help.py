@@ -89,6 +89,27 @@ def test_the_program_itself_loads_nothing_heavy_for_help() -> None:
     assert sorted(loaded & set(HEAVY)) == []
 
 
+def test_the_first_page_needs_no_digests_and_no_near_names() -> None:
+    done = python("-X", "importtime", "-m", "shortcut_miner", "--help")
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "cyclopts" in loaded
+    assert sorted(loaded & {"hashlib", "difflib"}) == []
+
+
+def test_the_program_takes_the_allocator_that_keeps_less_unless_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import os, sys; from shortcut_miner.__main__ import main\n"
+        "def ended(code):\n"
+        "    import pyarrow\n"
+        "    print('allocator:', pyarrow.default_memory_pool().backend_name)\n"
+        "os._exit = ended; sys.argv[1:] = ['--version']; main()"
+    )
+    monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
+    assert python("-c", code).stdout.splitlines()[-1] == "allocator: system"
+    monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "mimalloc")
+    assert python("-c", code).stdout.splitlines()[-1] == "allocator: mimalloc"
+
+
 def test_pages_name_the_exit_codes_and_the_way_in(run_cli: RunCli) -> None:
     page = " ".join(run_cli("--help").out.split())
     assert "Start here: shortcut-miner demo" in page

@@ -1,9 +1,11 @@
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
-from cli.commands import RunCli, contents
+from cli.commands import CHECKOUT, RunCli, contents
 
 from shortcut_miner.demo import write_demo_world
 from shortcut_miner.demo.swapmix import run_swapmix
@@ -134,3 +136,14 @@ def test_missing_answers_are_bad_input(run_cli: RunCli, demo: Path, tmp_path: Pa
     ran = run_cli("swapmix", "score", demo / "swapmix", "--predictions", f"m={tmp_path / 'few.parquet'}")
     assert ran.code == 2
     assert "1 perturbations of 1 questions without an answer" in ran.err
+
+
+def test_pandas_is_not_loaded(demo: Path) -> None:
+    """PyArrow loads it, 0.2 s of the command, to turn NumPy values into its own or its own into NumPy's."""
+    answers = demo / "swapmix-answers" / "grounded_model.parquet"
+    words = ("swapmix", "score", demo / "swapmix", "--predictions", f"m={answers}", "--resamples", "0")
+    line = [sys.executable, "-X", "importtime", "-m", "shortcut_miner", *map(str, words)]
+    done = subprocess.run(line, cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    loaded = {text.rpartition("|")[2].strip() for text in done.stderr.splitlines()}
+    assert "pyarrow" in loaded
+    assert "pandas" not in loaded

@@ -56,8 +56,8 @@ def read_shape(folder: SwapMixFolder) -> PlanShape:
                 rows = slice(at, at + len(batch))
                 kind[rows] = _numbers(batch.column("kind"), kinds)
                 from_class[rows] = _numbers(batch.column("from_class"), classes)
-                index[rows] = batch.column("swap_index").fill_null(0).to_numpy(zero_copy_only=False)
-                is_padding[rows] = batch.column("is_padding").to_numpy(zero_copy_only=False)
+                index[rows] = _filled(batch.column("swap_index"), 0)
+                is_padding[rows] = _filled(batch.column("is_padding"), False)
                 at += len(batch)
     if at != total:
         raise SourceError(
@@ -78,4 +78,9 @@ def _numbers(column: pa.DictionaryArray, known: dict[str, int]) -> Any:
     """Return each value's number, -1 for null; new values get new numbers."""
     numbers = [known.setdefault(name, len(known)) for name in column.dictionary.to_pylist()]
     table = np.array([*numbers, -1], np.int32)
-    return table[column.indices.fill_null(len(numbers)).to_numpy(zero_copy_only=False)]
+    return table[_filled(column.indices, len(numbers))]
+
+
+def _filled(column: pa.Array, value: int) -> Any:
+    """Return numbers or booleans, `value` for null, through Polars: PyArrow would load pandas for it."""
+    return pl.Series(column).fill_null(value).to_numpy()

@@ -26,9 +26,10 @@ def list_column(flat: pl.Series, lengths: ArrayLike, is_null: ArrayLike | None =
     [[1, 2], None, [3]]
     """
     offsets = np.concatenate([[0], np.cumsum(np.asarray(lengths, np.int64))]).astype(np.int64)
-    mask = None if is_null is None else pa.array(np.asarray(is_null, np.bool_))
+    # Through Polars: pa.array of NumPy values loads pandas, if it is installed.
+    mask = None if is_null is None else pl.Series(np.asarray(is_null, np.bool_)).to_arrow()
     values = flat.to_arrow(compat_level=pl.CompatLevel.oldest())
-    column = pl.from_arrow(pa.LargeListArray.from_arrays(pa.array(offsets), values, mask=mask))
+    column = pl.from_arrow(pa.LargeListArray.from_arrays(pl.Series(offsets).to_arrow(), values, mask=mask))
     return column if isinstance(column, pl.Series) else column.to_series()
 
 
