@@ -16,7 +16,7 @@ from shortcut_miner.cli.console import (
     progress,
     warn,
 )
-from shortcut_miner.cli.kernels import watched
+from shortcut_miner.cli.kernels import SWAPMIX, kernel_names, watched
 from shortcut_miner.cli.options import (
     CHECK_FAILED,
     DEFAULT_SHOWN,
@@ -67,7 +67,7 @@ def demo(
     with (
         tempfile.TemporaryDirectory(prefix="shortcut-miner-demo-") as temporary,
         progress(shown) as told,
-        watched(shown, told, ()) as compiling,
+        watched(shown, told, (*kernel_names(), SWAPMIX)) as compiling,
     ):
         folder = Path(temporary) if dry_run else out
         report = run_demo(

@@ -4,6 +4,7 @@ Loading them in a thread beside the reading of files was tried: it saves nothing
 """
 
 import contextlib
+import os
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -64,7 +65,9 @@ class Compiling:
     def on_end(self, event: Any) -> None:
         """Hear from numba that a kernel is compiled."""
         self._open -= 1
-        self._done.add(event.data["dispatcher"])
+        kernel = event.data["dispatcher"]
+        if kernel.py_func.__module__.startswith("shortcut_miner."):  # numba compiles parts of its own too
+            self._done.add(kernel)
         if self._open:
             self._show()
         else:
@@ -132,10 +135,9 @@ def _folder(package: str) -> Path:
 
 def _is_missing(source: Path, kernel: str) -> bool:
     """Return whether numba's cache has no code of a kernel that is as new as its source."""
-    found = [
-        index for cache in kernel_cache.cache_folders(source.parent)
-        for index in cache.glob(f"{source.stem}.{kernel}-*.nbi")
-    ]  # fmt: skip
+    caches = kernel_cache.cache_folders(source.parent)
+    caches = caches[:1] if os.environ.get("NUMBA_CACHE_DIR") else caches
+    found = [index for cache in caches for index in cache.glob(f"{source.stem}.{kernel}-*.nbi")]
     return not any(_is_current(index, source) for index in found)
 
 

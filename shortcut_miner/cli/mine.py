@@ -14,7 +14,6 @@ from shortcut_miner.cli.options import (
     METHOD,
     OUTPUT,
     DryRun,
-    FirstRows,
     Force,
     Out,
     Shown,
@@ -52,7 +51,7 @@ def mine(
     answer: Annotated[str, Parameter(group=INPUTS)] = "answer",
     separator: Annotated[str, Parameter(group=INPUTS)] = ",",
     on_bad_row: Annotated[OnBadRow, Parameter(group=INPUTS)] = "error",
-    rows: FirstRows = None,
+    rows: Annotated[int | None, Parameter(name="--limit", group=INPUTS, validator=Number(gte=1))] = None,
     min_count: Annotated[int, Choose] = 8,
     max_antecedent: Annotated[int, Choose] = 4,
     min_confidence: Annotated[float, Choose] = 0.3,
@@ -83,6 +82,8 @@ def mine(
         Between labels in a text.
     on_bad_row : str
         Stop at rows without an answer, or count and skip them (exit code 3).
+    rows : int, optional
+        Use the first rows only, to try things out.
     min_count : int
         Least rows with antecedent and answer together.
     max_antecedent : int

@@ -35,6 +35,7 @@ from shortcut_miner.cli.options import (
 from shortcut_miner.cli.room import run_build, run_score
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
 from shortcut_miner.options import SweepScorer
+from shortcut_miner.timing import cost_text
 
 if TYPE_CHECKING:
     import polars as pl
@@ -252,7 +253,7 @@ def _show_sweep(report: "SweepReport", shown: Shown, wall_seconds: float) -> Non
         print_json({"sweep": report.sweep.to_dicts()})
     else:
         print_frame(report.sweep, spare=("easy", "hard", "classifier_rules"))
-    note(shown, f"took {wall_seconds:.1f} s")
+    note(shown, f"took {cost_text(report.costs, wall_seconds)}")
 
 
 _BUILD_INPUTS = r"""

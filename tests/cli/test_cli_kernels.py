@@ -6,7 +6,9 @@ import shutil
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -95,15 +97,21 @@ def test_mining_needs_the_files_that_it_names(tmp_path: Path) -> None:
     assert json.loads(needed) == [*_KERNELS]
 
 
+@dataclass(frozen=True, eq=False)
+class Dispatcher:
+    py_func: SimpleNamespace
+
+
 def test_progress_counts_kernels_and_says_what_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([0.0, 0.0, 10.0, 10.0, 20.0, 30.0, 31.0, 31.0])
+    clock = iter([0.0, 0.0, 10.0, 10.0, 20.0, 30.0, 30.0, 30.0, 30.0, 31.0])
     monkeypatch.setattr(time, "perf_counter", lambda: next(clock))
     monkeypatch.setattr(kernels, "kernels_to_compile", lambda *names: 3)
     shown: list[str] = []
     one = kernels.Compiling(Shown(), shown.append, ["mine"])
 
-    def ended(name: str) -> Any:
-        return type("Event", (), {"data": {"dispatcher": name}})
+    def ended(name: str, module: str = "shortcut_miner.mining.kernels_numba.mine") -> Any:
+        function = SimpleNamespace(__module__=module, __name__=name)
+        return SimpleNamespace(data={"dispatcher": Dispatcher(function)})
 
     one.on_stage("mine")
     one.on_start(None)  # at 0 s
@@ -111,6 +119,8 @@ def test_progress_counts_kernels_and_says_what_is_left(monkeypatch: pytest.Monke
     one.on_end(ended("inner"))  # at 10 s
     one.on_end(ended("outer"))  # at 20 s
     one.on_start(None)  # at 30 s
+    one.on_start(None)  # a part of numba's own, at 31 s, which is none of the three
+    one.on_end(ended("concat_impl", "numba.cpython.unicode"))
     one.on_end(ended("last"))
     assert shown == [
         "mine",
@@ -118,6 +128,8 @@ def test_progress_counts_kernels_and_says_what_is_left(monkeypatch: pytest.Monke
         "mine: compiling kernel 1 of 3",
         "mine: compiling kernel 2 of 3, about 20 s left",
         "mine",
+        "mine: compiling kernel 3 of 3, about 10 s left",
+        "mine: compiling kernel 3 of 3, about 10 s left",
         "mine: compiling kernel 3 of 3, about 10 s left",
         "mine",
     ]
