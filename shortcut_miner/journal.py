@@ -64,8 +64,8 @@ def digest_of(path: Path) -> Digest | None:
 def is_plain_name(name: object) -> bool:
     """Return whether something is the name of a visible file, without a folder.
 
-    >>> [is_plain_name(name) for name in ("a.txt", "../a.txt", ".a", "", 7)]
-    [True, False, False, False, False]
+    >>> [is_plain_name(name) for name in ("a.txt", "b/../../a.txt", "b/a.txt", "../a.txt", ".a", "", 7)]
+    [True, False, False, False, False, False, False]
     """
     is_visible = isinstance(name, str) and name != "" and not name.startswith(".")
     return is_visible and Path(str(name)).name == name and "\\" not in str(name)

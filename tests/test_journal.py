@@ -173,6 +173,9 @@ def test_a_decided_run_whose_files_are_all_gone_is_as_if_it_never_was(tmp_path: 
     assert not (out / JOURNAL).exists()
 
 
+_NOTHING = '"before": null, "after": null'
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -180,7 +183,10 @@ def test_a_decided_run_whose_files_are_all_gone_is_as_if_it_never_was(tmp_path: 
         "[]",
         '{"staging": "..", "changes": []}',
         '{"staging": 7, "changes": []}',
-        '{"staging": ".shortcut-miner-staging-", "changes": [{"name": "../x", "after": null}]}',
+        *(
+            f'{{"staging": ".shortcut-miner-staging-", "changes": [{{"name": "{name}", {_NOTHING}}}]}}'
+            for name in ("../x", "b/x", "b/../../x", "/tmp/x")
+        ),
     ],
 )
 def test_a_journal_that_no_run_wrote(tmp_path: Path, text: str) -> None:

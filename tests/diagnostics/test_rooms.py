@@ -292,6 +292,7 @@ def test_scores_start_only_where_they_may_be_written(
     room.score(demo, folder, out)
     room.score(demo, folder, out)
     manifest = manifest_of(out)
+    assert manifest["config"]["build"] == manifest_of(folder)["config"]
     change_manifest(out, config=manifest["config"] | {"seed": 5})
     with pytest.raises(ConfigError, match=r"wrote with other options \(seed 5, now 0\)"):
         room.score(demo, folder, out)

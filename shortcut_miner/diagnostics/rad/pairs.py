@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -37,18 +38,22 @@ class Aligned:
         schemas.Questions; may hold more than the pairs name.
     facts : InputFacts
         Files read, and rows skipped on request.
+    build : mapping of str to Any, optional
+        The options of the build, if these are its questions.
     """
 
     pairs: pl.DataFrame
     originals: pl.DataFrame
     augmented: pl.DataFrame
     facts: InputFacts = InputFacts()  # noqa: RUF009  # frozen
+    build: Mapping[str, Any] | None = None
 
 
 def aligned_folder(path: Path) -> Aligned:
     """Return what a build's folder aligns; see :func:`.outputs.read_folder` for errors."""
     folder = read_folder(path)
-    return Aligned(folder.pairs(), folder.questions, folder.augmented_questions())
+    build = folder.manifest["config"]
+    return Aligned(folder.pairs(), folder.questions, folder.augmented_questions(), build=build)
 
 
 def aligned_files(files: PairFiles, on_bad_row: OnBadRow = "error") -> Aligned:

@@ -108,8 +108,9 @@ def score(
         role: [file for files in models.values() for file in files]
         for role, models in (("original", first), ("augmented", second))
     }
-    check_score_target(out, ScoreReport, COMMAND, dataclasses.asdict(config), inputs | sets, force=force)
     aligned = aligned_folder(path) if isinstance(path, Path) else aligned_files(path, config.on_bad_row)
+    recorded = dataclasses.asdict(config) | ({} if aligned.build is None else {"build": aligned.build})
+    check_score_target(out, ScoreReport, COMMAND, recorded, inputs | sets, force=force)
     sides = ((first, "original", aligned.originals), (second, "augmented", aligned.augmented))
     answers, fits, readings, texts, told = [], [], dict[str, Reading](), [], list[str]()
     for files, what, questions in sides:
@@ -143,7 +144,7 @@ def score(
         write_report(
             out,
             report,
-            config=dataclasses.asdict(config),
+            config=recorded,
             inputs=(*aligned.facts.records, *facts.records),
             counts={"pairs": len(pairs), "models": report.counts["model"].n_unique()},
             force=force,
