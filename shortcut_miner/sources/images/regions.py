@@ -224,7 +224,7 @@ def _read_one(files: RegionFiles, on_bad_row: OnBadRow) -> RegionReading:
             f"{files.path}: got {raw.kind} without any image, expected at least one. Check the file."
         )
     all_facts = facts[0] if len(facts) == 1 else facts_of_all(files.path.name, facts)
-    return settled(raw, str(files.path), facts, all_facts, on_bad_row)
+    return settled(raw, files, facts, all_facts, on_bad_row)
 
 
 def region_format(path: str | os.PathLike[str]) -> Format | None:
