@@ -210,6 +210,22 @@ def test_scene_graphs_of_several_files(write: Write) -> None:
     assert folder.notes == ("files of another format left out: 'questions.json'",)
 
 
+def test_what_a_folder_of_scene_graphs_leaves_out(write: Write, tmp_path: Path) -> None:
+    bare = {"width": 40, "height": 30, "objects": {}}
+    write("bare.json", {str(image): bare for image in range(2000)} | {"x": graph()})  # no name in 64 KiB
+    ends = {"object": {"object_id": 1, "name": "clock"}, "subject": {"object_id": 2, "name": "pole"}}
+    write("relationships.json", [{"relationships": [ends], "image_id": 1}])
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "val.json").write_text(json.dumps({"y": graph()}))
+    reading = read_scene_graphs(tmp_path)
+    assert len(reading.images) == 2001
+    assert reading.table["image_id"].unique().to_list() == ["x"]
+    assert reading.notes == (
+        "files of another format left out: 'relationships.json'",
+        "folders in this folder left out: 'more'",
+    )
+
+
 def test_an_image_in_two_scene_graphs(write: Write) -> None:
     first, other = graph(), graph()
     next(iter(other["objects"].values()))["attributes"] = ["odd"]

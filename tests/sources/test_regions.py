@@ -415,6 +415,18 @@ def test_info_entries_that_do_not_fit(
     np.testing.assert_allclose(boxes_of(reading, "7"), BOXES)
 
 
+def test_images_of_one_row(tmp_path: Path, write: Write) -> None:
+    path = write_h5(tmp_path / "f.h5", [BOXES, BOXES])
+    info = write("info.json", {"7": entry(0), "8": entry(1), "9": entry(1)})
+    told = "image '8' and info.json image '9', idx: got row 1 of file 0, expected a row of each image's own"
+    with pytest.raises(SourceError) as error:
+        read_regions(path, info=info)
+    assert told in str(error.value)
+    reading = check(read_regions(path, info=info, on_bad_row="skip"))
+    assert reading.images["image_id"].to_list() == ["7"]
+    assert reading.dropped == {"idx: expected a row of each image's own": 2}
+
+
 def test_hdf5_that_does_not_fit(tmp_path: Path, write: Write) -> None:
     path = write_h5(tmp_path / "f.h5", [BOXES])
     with pytest.raises(ConfigError, match=r"got no info JSON.*--detections-info"):

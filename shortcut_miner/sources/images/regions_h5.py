@@ -209,7 +209,13 @@ def _entry_problems(entries: pl.DataFrame) -> list[Problem]:
         for record, value in entries.filter(is_bad).select("record", column).iter_rows():
             got = "no such field" if value is None else str(value)
             problems.append(Problem((record,), name, got, "a whole number of 0 or more"))
-    return problems
+    shared = entries.filter(pl.struct("file", "row").is_duplicated() & (pl.col("row") >= 0))
+    return problems + [
+        Problem(tuple(records), "idx", f"row {row} of file {file}", "a row of each image's own")
+        for file, row, records in shared.group_by("file", "row", maintain_order=True)
+        .agg("record")
+        .iter_rows()
+    ]
 
 
 def find_shards(path: Path, numbers: Sequence[int]) -> dict[int, Path]:
