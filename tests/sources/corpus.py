@@ -169,6 +169,23 @@ TABLES: dict[str, tuple[bytes, str]] = {
         "rad build --questions",
     ),
 }  # fmt: skip
+_RUN = {"ans": 1, "changes": ["dog"], "pred": [[1, 2]]}
+_SIGHT = {"changes": ["cat"], "prediction": {"0": {"pred": [[1]]}}, "relevant_questions": ["01"]}
+# The released SwapMix program's files -> kind and what takes it.
+SWAPMIX: dict[str, tuple[bytes, str, str]] = {
+    "questions": (
+        lines({"7": {"01": {"question": "Why?", "annotations": {"1": "dog"}}}}),
+        "restructured GQA questions JSON", "swapmix build --questions",
+    ),
+    "results": (
+        lines({"6": {}, "7": {"01": _RUN}}),
+        "SwapMix results JSON", "swapmix score --class-results or --attribute-results",
+    ),
+    "results with perfect sight": (
+        lines({"7": {"1": _SIGHT, "answers": {"01": 1}}}),
+        "SwapMix results JSON", "swapmix score --class-results or --attribute-results",
+    ),
+}  # fmt: skip
 # Files of public projects that no command reads.
 NOT_READ = {
     "POPE questions JSONL": lines(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sources.corpus import CORPUS, NOT_READ, TABLES, readers, table_readers
+from sources.corpus import CORPUS, NOT_READ, SWAPMIX, TABLES, readers, table_readers
 
 from shortcut_miner.cli.app import COMMANDS
 from shortcut_miner.cli.inspect import find_out
@@ -89,6 +89,22 @@ def test_other_tables_are_described_and_what_takes_them_is_named(kind: str, tmp_
             check_clear(message_of(read, path), path)
 
 
+@pytest.mark.parametrize("name", SWAPMIX)
+def test_files_of_the_released_swapmix_are_named_with_what_takes_them(name: str, tmp_path: Path) -> None:
+    content, kind, goes_to = SWAPMIX[name]
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    found = recognise(path)
+    assert (found.kind, found.is_known, found.is_table, found.goes_to) == (kind, True, False, goes_to)
+    finding = find_out(path, 5)
+    assert (finding.kind, finding.goes_to, finding.problems) == (kind, goes_to, ())
+    for read in (*readers(tmp_path).values(), *table_readers().values()):
+        message = message_of(read, path)
+        check_clear(message, path)
+        assert message.startswith(f"{path}: got {kind} (")
+        assert message.endswith(f". Give it to {goes_to}.")
+
+
 WAYS_OUT = (
     "Check that this is the right file.",
     "Name its columns with --columns, such as --columns question_id=ID,answer=TEXT.",
@@ -116,6 +132,7 @@ def test_options_that_messages_name_are_there(capsys: pytest.CaptureFixture[str]
     assert all(run([*words, "--help"]) == 0 for words in rooms)
     told = {*re.findall(r"--[a-z-]+", capsys.readouterr().out)}
     named = {found.goes_to for found in all_formats()} | {goes_to for _, goes_to in TABLES.values()}
+    named |= {goes_to for _, _, goes_to in SWAPMIX.values()}
     named.add(VECTORS_GO_TO)
     assert {option for text in named for option in re.findall(r"--[a-z-]+", text)} <= told
     commands = re.findall(r"\b(?:vqa-ce|rad|fpvg|swapmix) (?:build|score)", " ".join(named))
