@@ -132,6 +132,12 @@ def test_a_second_file_for_all_or_each(write: Write) -> None:
     assert read_regions(files, info=names).regions["label"].to_list() == ["cat", "dog"]
     mixed = [write("f.tsv", bottom_up("9")), *files]
     assert read_regions(mixed, info=names[1]).regions["label"].to_list() == [None] * 3 + ["dog"] * 2
+    folder = files[0].parent / "folder"
+    folder.mkdir()
+    (folder / "f.tsv").write_text(bottom_up("10"))
+    (folder / "more.json").write_text(json.dumps(results(11)))
+    of_each = read_regions([folder, files[0]], info=names)  # of the folder's files one takes it
+    assert of_each.regions["label"].to_list() == [None] * 3 + ["cat", "dog"]
     with pytest.raises(ConfigError, match="detections_info: got 2 files for 3 detections, expected one"):
         read_regions(mixed, info=names)
     with pytest.raises(ConfigError, match="without category names"):
