@@ -158,7 +158,7 @@ def _read_text_or_binary(stream: Stream, wanted: Collection[str]) -> Embeddings:
         expected = "word vectors: a word and its numbers a line, a word2vec header, npz or Parquet"
         raise wrong_kind(stream.path, shape_of_file(stream.path), expected)
     if kind == GLOVE:
-        size = len(start.partition(b"\n")[0].split(b" ")) - 1
+        size = len(start.partition(b"\n")[0].rstrip(b"\r ").split(b" ")) - 1
         return _collect(stream, _text_rows(stream, size, wanted), size, kind, wanted)
     count, size = header_of(start) or (0, 0)
     stream.content.readline()

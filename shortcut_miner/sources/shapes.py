@@ -1,7 +1,10 @@
 """What a file's content is: one of some formats, or a description; and the formats of all but regions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
+
+import msgspec
 
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.answers.evaluators import ID_FIELDS
@@ -10,7 +13,7 @@ from shortcut_miner.sources.answers.results import GQA_FIELDS
 from shortcut_miner.sources.images.formats import LABELS, SCENE_GRAPHS
 from shortcut_miner.sources.opening.csv_text import TextTable
 from shortcut_miner.sources.opening.flat_tables import FlatTable
-from shortcut_miner.sources.opening.json_text import Top, excerpt, fields_of, first_bytes
+from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, excerpt, fields_of, first_bytes
 from shortcut_miner.sources.opening.kinds import Content, Format, Shape, find_format
 from shortcut_miner.sources.opening.streams import START_BYTES
 from shortcut_miner.sources.questions import formats as questions
@@ -18,6 +21,15 @@ from shortcut_miner.sources.vector_formats import VECTORS_GO_TO, vectors_kind
 
 QUESTIONS = (*questions.QUESTIONS, *questions.ANNOTATIONS, *questions.GQA)
 IMAGES, ANSWERS = (*LABELS, *SCENE_GRAPHS), (*PREDICTIONS, *SOFT_LABELS)
+# The released SwapMix program's own layouts; their readers are the room's.
+RESTRUCTURED, SWAPMIX_RESULTS = "restructured GQA questions JSON", "SwapMix results JSON"
+_RESULTS_GO_TO = "swapmix score --class-results or --attribute-results"
+# Fields of the records two levels down -> kind and what takes it.
+_SWAPMIX = (
+    ({"question", "annotations"}, RESTRUCTURED, "swapmix build --questions"),
+    ({"ans", "changes", "pred"}, SWAPMIX_RESULTS, _RESULTS_GO_TO),
+    ({"changes", "prediction", "relevant_questions"}, SWAPMIX_RESULTS, _RESULTS_GO_TO),
+)
 # Fewest numbers after a word that make a text a file of word vectors, and not any text.
 _LEAST_DIMENSIONS = 5
 # Columns of tables that are read by their names -> what takes them; of those that fit the first.
@@ -57,6 +69,8 @@ def shape_of(content: Content, formats: Sequence[Format]) -> Shape:
         goes_to = found.goes_to
         if found in PREDICTIONS and (other := _taken_by(content.table)):
             goes_to += f"; or, if its answers are the right ones, to {other}"
+        if found in SOFT_LABELS and isinstance(content.view(found.form), dict):
+            goes_to += "; or, if its keys are classes (obj_matching.json), to swapmix build --similar-classes"
         return Shape(found.kind, counts, notes=notes, goes_to=goes_to)
     if content.is_lines:
         fields = fields_of(content.lines[0][1])
@@ -92,12 +106,24 @@ def _document(top: Top) -> Shape:
         if "answer" in top:  # the one row of a table
             kind = f"JSON Lines with the keys {examples(top)}"
             return Shape(kind, {"lines": 1}, is_known=False, is_table=True)
+        if shape := _of_swapmix(top):
+            return shape
         return Shape(f"a JSON object with the keys {examples(top)}", {"keys": len(top)}, is_known=False)
     fields = fields_of(top[0])
     if not fields:
         return Shape(f"a JSON list that starts with {excerpt(top[0])}", {"values": len(top)}, is_known=False)
     kind = f"a JSON list of records with {examples(fields)}"
     return Shape(kind, {"records": len(top)}, is_known=False, is_table=True)
+
+
+def _of_swapmix(top: Mapping[str, msgspec.Raw]) -> Shape | None:
+    """Return the shape of one of the released SwapMix program's files; None for every other file."""
+    first = [value for raw in islice(top.values(), LOOKED_AT) for value in fields_of(raw).values()]
+    fields = {key for raw in first for key in fields_of(raw)}
+    for needed, kind, goes_to in _SWAPMIX:
+        if needed <= fields:
+            return Shape(kind, {"images": len(top)}, goes_to=goes_to)
+    return None
 
 
 def _table(content: Content) -> Shape:

@@ -41,7 +41,7 @@ def vectors_kind(start: bytes, least: int = 1) -> str | None:
         fields = rest.partition(b"\n")[0].strip().split(b" ")
         is_text = len(fields) > header[1] and _are_numbers(fields[-header[1] :])
         return WORD2VEC_TEXT if is_text else WORD2VEC_BINARY
-    fields = first.strip(b"\r").split(b" ")[1:]
+    fields = first.rstrip(b"\r ").split(b" ")[1:]
     return GLOVE if len(fields) >= least and _are_numbers(fields) else None
 
 

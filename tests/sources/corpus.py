@@ -21,6 +21,11 @@ from shortcut_miner.sources.questions.gqa import read_gqa_questions
 from shortcut_miner.sources.questions.tables import read_question_table
 from shortcut_miner.sources.questions.vqa import read_vqa_annotations, read_vqa_questions
 
+try:
+    import h5py
+except ImportError:
+    h5py = None
+
 Read = Callable[[Path], Any]
 
 
@@ -145,6 +150,12 @@ CORPUS: dict[str, dict[str, bytes]] = {
         "npz word vectors": npz(words=np.array(["dog"]), vectors=np.ones((1, 2))),
     },
 }  # fmt: skip
+_INFO = lines({"7": {"objectsNum": 1, "index": 0, "width": 40, "height": 30}})
+if h5py is not None:
+    with io.BytesIO() as packed:
+        with h5py.File(packed, "w") as made:
+            made["bboxes"] = np.array([[[1, 2, 3, 4]]], "<f4")
+        CORPUS["regions"]["GQA objects HDF5"] = packed.getvalue()
 MINE = "mine, with the names of its columns"
 # Tables of other columns -> content and what takes them.
 TABLES: dict[str, tuple[bytes, str]] = {
@@ -169,6 +180,24 @@ TABLES: dict[str, tuple[bytes, str]] = {
         "rad build --questions",
     ),
 }  # fmt: skip
+_RUN = {"ans": 1, "changes": ["dog"], "pred": [[1, 2]]}
+_SIGHT = {"changes": ["cat"], "prediction": {"0": {"pred": [[1]]}}, "relevant_questions": ["01"]}
+# Files that readers of the corpus don't take, as they have another one -> content, kind and what takes it.
+OF_OTHERS: dict[str, tuple[bytes, str, str]] = {
+    "HDF5 rows": (_INFO, "GQA objects info JSON", "fpvg or swapmix build --detections-info"),
+    "questions": (
+        lines({"7": {"01": {"question": "Why?", "annotations": {"1": "dog"}}}}),
+        "restructured GQA questions JSON", "swapmix build --questions",
+    ),
+    "results": (
+        lines({"6": {}, "7": {"01": _RUN}}),
+        "SwapMix results JSON", "swapmix score --class-results or --attribute-results",
+    ),
+    "results with perfect sight": (
+        lines({"7": {"1": _SIGHT, "answers": {"01": 1}}}),
+        "SwapMix results JSON", "swapmix score --class-results or --attribute-results",
+    ),
+}  # fmt: skip
 # Files of public projects that no command reads.
 NOT_READ = {
     "POPE questions JSONL": lines(
@@ -189,8 +218,12 @@ def readers(folder: Path) -> dict[str, Read]:
     info.write_text('{"1": "dog"}')
     sizes = pl.DataFrame({"image_id": ["7"], "width": [40.0], "height": [30.0]})
 
+    h5_info = folder / "objects_info.json"
+    h5_info.write_bytes(_INFO)
+    second = {b"[": info, b"\x89": h5_info}
+
     def regions(path: Path) -> Any:
-        return read_regions(path, sizes=sizes, info=info if path.read_bytes().startswith(b"[") else None)
+        return read_regions(path, sizes=sizes, info=second.get(path.read_bytes()[:1]))
 
     return {
         "questions": read_vqa_questions,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sources.corpus import CORPUS, NOT_READ, TABLES, readers, table_readers
+from sources.corpus import CORPUS, NOT_READ, OF_OTHERS, TABLES, readers, table_readers
 
 from shortcut_miner.cli.app import COMMANDS
 from shortcut_miner.cli.inspect import find_out
@@ -17,8 +17,7 @@ from shortcut_miner.sources.recognise import all_formats, recognise
 from shortcut_miner.sources.vector_formats import VECTORS_GO_TO
 
 KINDS = [(family, kind) for family, files in CORPUS.items() for kind in files]
-# Kinds without a file in the corpus: they need h5py, and two files.
-NEED_H5PY = {"GQA objects HDF5", "GQA objects info JSON"}
+HDF5 = "GQA objects HDF5"
 UNSEEN = re.compile(r"[^\n\x20-\x7e]")
 
 
@@ -39,7 +38,7 @@ def check_clear(message: str, path: Path) -> None:
 
 def test_the_corpus_has_every_format() -> None:
     held = {kind for _, kind in KINDS}
-    assert {one.kind for one in all_formats()} - held == NEED_H5PY | {OSCAR_TSV}
+    assert {one.kind for one in all_formats()} - held - {HDF5} == {"GQA objects info JSON", OSCAR_TSV}
     assert held - {one.kind for one in all_formats()} == set(CORPUS["word vectors"])
 
 
@@ -63,6 +62,9 @@ def test_a_known_file_is_read_by_its_reader_and_sent_there_by_all_others(
         if kind == "npz word vectors":
             assert "got an npz file with the arrays 'words', 'vectors'" in message
             assert "swapmix build --embeddings" in message
+        elif kind == HDF5:
+            assert message.startswith(f"{path}: got an HDF5 file, expected ")
+            assert message.endswith(f". Give a detector's to {found.goes_to}.")
         else:
             assert message.startswith(f"{path}: got {kind}")
             assert message.endswith(f". Give it to {found.goes_to}.")
@@ -87,6 +89,22 @@ def test_other_tables_are_described_and_what_takes_them_is_named(kind: str, tmp_
             read(path)
         else:
             check_clear(message_of(read, path), path)
+
+
+@pytest.mark.parametrize("name", OF_OTHERS)
+def test_files_of_other_readers_are_named_with_what_takes_them(name: str, tmp_path: Path) -> None:
+    content, kind, goes_to = OF_OTHERS[name]
+    path = tmp_path / "file"
+    path.write_bytes(content)
+    found = recognise(path)
+    assert (found.kind, found.is_known, found.is_table, found.goes_to) == (kind, True, False, goes_to)
+    finding = find_out(path, 5)
+    assert (finding.kind, finding.goes_to, finding.problems) == (kind, goes_to, ())
+    for read in (*readers(tmp_path).values(), *table_readers().values()):
+        message = message_of(read, path)
+        check_clear(message, path)
+        assert message.startswith(f"{path}: got {kind} (")
+        assert message.endswith(f". Give it to {goes_to}.")
 
 
 WAYS_OUT = (
@@ -116,6 +134,7 @@ def test_options_that_messages_name_are_there(capsys: pytest.CaptureFixture[str]
     assert all(run([*words, "--help"]) == 0 for words in rooms)
     told = {*re.findall(r"--[a-z-]+", capsys.readouterr().out)}
     named = {found.goes_to for found in all_formats()} | {goes_to for _, goes_to in TABLES.values()}
+    named |= {goes_to for _, _, goes_to in OF_OTHERS.values()}
     named.add(VECTORS_GO_TO)
     assert {option for text in named for option in re.findall(r"--[a-z-]+", text)} <= told
     commands = re.findall(r"\b(?:vqa-ce|rad|fpvg|swapmix) (?:build|score)", " ".join(named))

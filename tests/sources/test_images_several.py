@@ -132,6 +132,12 @@ def test_a_second_file_for_all_or_each(write: Write) -> None:
     assert read_regions(files, info=names).regions["label"].to_list() == ["cat", "dog"]
     mixed = [write("f.tsv", bottom_up("9")), *files]
     assert read_regions(mixed, info=names[1]).regions["label"].to_list() == [None] * 3 + ["dog"] * 2
+    folder = files[0].parent / "folder"
+    folder.mkdir()
+    (folder / "f.tsv").write_text(bottom_up("10"))
+    (folder / "more.json").write_text(json.dumps(results(11)))
+    of_each = read_regions([folder, files[0]], info=names)  # of the folder's files one takes it
+    assert of_each.regions["label"].to_list() == [None] * 3 + ["cat", "dog"]
     with pytest.raises(ConfigError, match="detections_info: got 2 files for 3 detections, expected one"):
         read_regions(mixed, info=names)
     with pytest.raises(ConfigError, match="without category names"):
@@ -208,6 +214,22 @@ def test_scene_graphs_of_several_files(write: Write) -> None:
     folder = read_scene_graphs(files[0].parent)
     assert folder.table.equals(reading.table)
     assert folder.notes == ("files of another format left out: 'questions.json'",)
+
+
+def test_what_a_folder_of_scene_graphs_leaves_out(write: Write, tmp_path: Path) -> None:
+    bare = {"width": 40, "height": 30, "objects": {}}
+    write("bare.json", {str(image): bare for image in range(2000)} | {"x": graph()})  # no name in 64 KiB
+    ends = {"object": {"object_id": 1, "name": "clock"}, "subject": {"object_id": 2, "name": "pole"}}
+    write("relationships.json", [{"relationships": [ends], "image_id": 1}])
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "val.json").write_text(json.dumps({"y": graph()}))
+    reading = read_scene_graphs(tmp_path)
+    assert len(reading.images) == 2001
+    assert reading.table["image_id"].unique().to_list() == ["x"]
+    assert reading.notes == (
+        "files of another format left out: 'relationships.json'",
+        "folders in this folder left out: 'more'",
+    )
 
 
 def test_an_image_in_two_scene_graphs(write: Write) -> None:

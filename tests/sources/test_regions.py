@@ -2,6 +2,7 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -187,6 +188,37 @@ def test_every_format_gives_the_same_boxes(write: Write, tmp_path: Path, form: s
     only = check(read_regions(path, images=["8"], **options))
     assert "7" not in only.images["image_id"].to_list()
     assert only.regions.filter(~pl.col("is_padding")).is_empty()
+
+
+def in_coco_names(folder: Path, path: Path, form: str) -> Path:
+    """Write a file again with image 7 under the name of COCO's image 42, and 8 under a name of letters."""
+    names = {"7": "COCO_val2014_000000000042.jpg", "8": "n8"}
+    if form == "parquet":
+        renamed = pl.read_parquet(path).with_columns(pl.col("image_id").replace(names))
+        renamed.write_parquet(folder / "renamed.parquet")
+        return folder / "renamed.parquet"
+    if form == "h5":
+        (folder / "f_info.json").write_text(json.dumps({names["7"]: entry(0), names["8"]: entry(1, 0)}))
+        return path
+    text = (gzip.decompress if form.endswith("gz") else bytes)(path.read_bytes()).decode()
+    for old, new in names.items():
+        text = re.sub(rf"^{old}(?=[\t,])", new, text, flags=re.MULTILINE)
+        text = re.sub(rf'"image_id": "?{old}"?(?=,)', f'"image_id": "{new}"', text)
+    (folder / "renamed").write_text(text)
+    return folder / "renamed"
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_images_are_wanted_by_their_short_names(write: Write, tmp_path: Path, form: str) -> None:
+    path, options = same_world(write, tmp_path, form)
+    path = in_coco_names(tmp_path, path, form)
+    if "sizes" in options:
+        options["sizes"] = options["sizes"].with_columns(image_id=pl.Series(["42", "n8"]))
+    every = read_regions(path, **options)
+    only = check(read_regions(path, images={"42"}, **options))
+    assert only.images["image_id"].to_list() == ["42"]
+    assert only.regions.equals(every.regions.filter(image_id="42"))
+    np.testing.assert_allclose(boxes_of(only, "42"), BOXES, rtol=1e-6)
 
 
 # ---- problems ----
@@ -381,6 +413,18 @@ def test_info_entries_that_do_not_fit(
     reading = check(read_regions(path, info=info, on_bad_row="skip"))
     assert reading.images["image_id"].to_list() == ["7"]
     np.testing.assert_allclose(boxes_of(reading, "7"), BOXES)
+
+
+def test_images_of_one_row(tmp_path: Path, write: Write) -> None:
+    path = write_h5(tmp_path / "f.h5", [BOXES, BOXES])
+    info = write("info.json", {"7": entry(0), "8": entry(1), "9": entry(1)})
+    told = "image '8' and info.json image '9', idx: got row 1 of file 0, expected a row of each image's own"
+    with pytest.raises(SourceError) as error:
+        read_regions(path, info=info)
+    assert told in str(error.value)
+    reading = check(read_regions(path, info=info, on_bad_row="skip"))
+    assert reading.images["image_id"].to_list() == ["7"]
+    assert reading.dropped == {"idx: expected a row of each image's own": 2}
 
 
 def test_hdf5_that_does_not_fit(tmp_path: Path, write: Write) -> None:

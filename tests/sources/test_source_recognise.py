@@ -152,3 +152,13 @@ def test_damaged_files_are_read_or_refused(write: Write, content: bytes, on_bad_
             call()
         except SourceError as error:
             assert ", expected " in str(error)
+
+
+def test_neighbours_may_be_taken_for_soft_labels(write: Write) -> None:
+    found = recognise(write("obj_matching.json", {"dog": {"cat": 0.5, "cow": 1}}))
+    assert found.kind == "soft labels JSON"
+    assert found.goes_to.endswith(
+        "; or, if its keys are classes (obj_matching.json), to swapmix build --similar-classes"
+    )
+    listed = recognise(write("soft.json", [{"question_id": 1, "label": {"red": 1}}]))
+    assert "swapmix" not in listed.goes_to

@@ -12,8 +12,8 @@ from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, parse_json
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, find_duplicates, settle
 from shortcut_miner.sources.opening.streams import start_of
+from shortcut_miner.sources.shapes import RESTRUCTURED
 
-RESTRUCTURED = "restructured GQA questions JSON"
 _THREE_DEEP = re.compile(rb'\s*\{\s*"[^"]*"\s*:\s*\{\s*"[^"]*"\s*:\s*\{')
 
 

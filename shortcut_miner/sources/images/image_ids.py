@@ -1,15 +1,28 @@
 """One id per image, however a file writes it, and what a join of two files loses."""
 
+import re
+
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
-from shortcut_miner.sources.opening.ids import with_whole_ids
+from shortcut_miner.sources.opening.ids import AnyId, id_text, with_whole_ids
 from shortcut_miner.sources.opening.reading import Reading
 
 # COCO file names: a prefix with the year, or twelve digits with leading zeros (which no integer has).
 _COCO = r"^(?:.*/)?(?:COCO_[A-Za-z]+\d{4}_(\d{12})|(0\d{11}))(?:\.[A-Za-z]{3,4})?$"
 _SHORTEST = 12
 MAX_LOST_SHARE = 0.01
+
+
+def canonical_image_id(given: AnyId) -> str:
+    """Return one image's id as :func:`canonical_image_ids` does.
+
+    >>> canonical_image_id("COCO_val2014_000000000042.jpg"), canonical_image_id(7.0)
+    ('42', '7')
+    """
+    name = id_text(given)
+    found = re.search(_COCO, name) if len(name) >= _SHORTEST else None
+    return (found[1] or found[2]).lstrip("0") or "0" if found else name
 
 
 def canonical_image_ids(ids: pl.Series) -> tuple[pl.Series, tuple[str, ...]]:

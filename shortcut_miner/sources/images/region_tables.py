@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from shortcut_miner.errors import SourceError
 from shortcut_miner.options import OnBadRow
-from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.images.image_ids import canonical_image_id, canonical_image_ids
 from shortcut_miner.sources.opening.files import FileFacts
-from shortcut_miner.sources.opening.ids import id_problems
+from shortcut_miner.sources.opening.ids import AnyId, id_problems, is_float
 from shortcut_miner.sources.opening.reading import (
     MAX_SHOWN,
     RECORD,
@@ -71,6 +71,18 @@ class RegionFiles:
     info: Path | None = None
     sizes: pl.DataFrame | None = None
     images: Collection[str] | None = None
+
+    def wants(self, image: AnyId) -> bool:
+        """Return whether to keep an image, by its id as the file writes it."""
+        return self.images is None or canonical_image_id(image) in self.images
+
+    def keep_wanted(self, table: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of images to keep, and those whose image_id is none, which is told later."""
+        if self.images is None:
+            return table
+        one, wanted = pl.col("image_id"), list(self.images)
+        ids = canonical_image_ids(table["image_id"])[0].to_frame()
+        return table.filter(ids.select(one.is_in(wanted) | is_float(one)).to_series())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +212,7 @@ def empty_column(name: str, dtype: pl.DataType, length: int) -> pl.Series:
 
 
 def settled(
-    raw: RawRegions, shown: str, files: Sequence[FileFacts], facts: FileFacts, on_bad_row: OnBadRow
+    raw: RawRegions, asked: RegionFiles, files: Sequence[FileFacts], facts: FileFacts, on_bad_row: OnBadRow
 ) -> RegionReading:
     """Check what a reader found and return it as tables.
 
@@ -212,6 +224,7 @@ def settled(
     SourceError
         Bad records, or boxes in another convention than the format's.
     """
+    shown = str(asked.path)
     ids, notes = canonical_image_ids(pl.Series("image_id", raw.image_ids, dtype=pl.String))
     owner = np.repeat(np.arange(len(raw.rows)), raw.rows)
     starts = np.cumsum(raw.rows) - raw.rows
@@ -232,6 +245,8 @@ def settled(
     bad = np.array(sorted({record for problem in problems for record in problem.records}), np.int64)
     keeps_image, keeps_row = np.ones(first_region, np.bool_), np.ones(len(raw.boxes), np.bool_)
     keeps_image[bad[bad < first_region]] = False
+    if asked.images is not None:  # readers leave out what is easily told
+        keeps_image &= ids.is_in(list(asked.images)).to_numpy()
     keeps_row[bad[bad >= first_region] - first_region] = False
     keeps_row &= keeps_image[owner]
     is_padding = raw.is_padding

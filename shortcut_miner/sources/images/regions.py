@@ -174,20 +174,20 @@ def _places(
             f"detections_info: got {len(infos)} files for {len(paths)} detections, expected one for all of "
             "them, or one each. Give as many, in the same order."
         )
-    found: list[tuple[Path, Path | None]] = []
-    told: tuple[str, ...] = ()
-    for at, path in enumerate(paths):
-        info = infos[at if len(infos) > 1 else 0] if infos else None
-        files, notes = _in_place(path)
-        found += [(file, info) for file in files]
-        told += notes
-    if len(infos) == 1 and len(found) > 1:  # for those that a second file belongs to, if there are any
-        takes = [bool((one := region_format(place)) and one.takes_info) for place, _ in found]
-        found = [
-            (place, info if takes_it or not any(takes) else None)
-            for (place, info), takes_it in zip(found, takes, strict=True)
-        ]
-    return found, told
+    places = [_in_place(path) for path in paths]
+    told = tuple(note for _, notes in places for note in notes)
+    if len(infos) > 1:
+        each = zip(places, infos, strict=True)
+        return [pair for (files, _), info in each for pair in _with_info(files, info)], told
+    return _with_info([file for files, _ in places for file in files], *infos), told
+
+
+def _with_info(files: Sequence[Path], info: Path | None = None) -> list[tuple[Path, Path | None]]:
+    """Return files, each with the second file if one belongs to it; of a single file that is not asked."""
+    if info is None or len(files) == 1:
+        return [(file, info) for file in files]
+    takes = [bool((one := region_format(file)) and one.takes_info) for file in files]
+    return [(file, info if has or not any(takes) else None) for file, has in zip(files, takes, strict=True)]
 
 
 def _in_place(path: Path) -> tuple[list[Path], tuple[str, ...]]:
@@ -224,7 +224,7 @@ def _read_one(files: RegionFiles, on_bad_row: OnBadRow) -> RegionReading:
             f"{files.path}: got {raw.kind} without any image, expected at least one. Check the file."
         )
     all_facts = facts[0] if len(facts) == 1 else facts_of_all(files.path.name, facts)
-    return settled(raw, str(files.path), facts, all_facts, on_bad_row)
+    return settled(raw, files, facts, all_facts, on_bad_row)
 
 
 def region_format(path: str | os.PathLike[str]) -> Format | None:

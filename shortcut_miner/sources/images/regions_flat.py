@@ -1,6 +1,6 @@
 """Detections as flat tables: Open Images CSV, and Parquet in our own schema."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from shortcut_miner.sources.opening.flat_tables import (
     read_kept,
     settle_columns,
 )
-from shortcut_miner.sources.opening.ids import is_float, whole_text
 from shortcut_miner.sources.opening.reading import RECORD, Problem
 from shortcut_miner.sources.opening.streams import Stream, open_stream
 
@@ -87,7 +86,7 @@ def open_images_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]
             "Give scene graphs with width and height."
         )
     with open_stream(files.path) as stream:
-        table = pl.concat([_NO_BOXES, *_csv_batches(stream, files.images)])
+        table = pl.concat([_NO_BOXES, *_csv_batches(stream, files)])
         facts = [stream.facts()]
     if names is not None:
         labels, fact = _class_names(names)
@@ -113,7 +112,7 @@ def open_images_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]
     return replace(_grouped(OPEN_IMAGES_CSV, scaled), notes=notes), facts
 
 
-def _csv_batches(stream: Stream, images: Collection[str] | None) -> Iterator[pl.DataFrame]:
+def _csv_batches(stream: Stream, files: RegionFiles) -> Iterator[pl.DataFrame]:
     """Give the file's rows in pieces that fit in memory, as text and numbers."""
     header, first = stream.content.readline(), 2
     wanted = {"image_id": "ImageID", "label": "LabelName", "score": "Confidence"} | {
@@ -128,9 +127,7 @@ def _csv_batches(stream: Stream, images: Collection[str] | None) -> Iterator[pl.
             ).alias(ours)
             for ours, theirs in wanted.items()
         ]  # fmt: skip
-        batch = batch.select(columns)
-        ids = whole_text(pl.col("image_id"))
-        yield batch if images is None else batch.filter(ids.is_in(list(images)) | is_float(ids))
+        yield files.keep_wanted(batch.select(columns))
 
 
 def _filled(name: str, batch: pl.DataFrame) -> pl.Expr:
@@ -196,11 +193,7 @@ def _parquet_rows(content: Path | bytes, files: RegionFiles) -> tuple[pl.DataFra
         )
 
     def keep(piece: pl.DataFrame) -> pl.DataFrame:
-        piece = piece.cast(_PARQUET_TYPES)
-        if files.images is None:
-            return piece
-        ids = whole_text(pl.col("image_id"))
-        return piece.filter(ids.is_in(list(files.images)) | is_float(ids))
+        return files.keep_wanted(piece.cast(_PARQUET_TYPES))
 
     expected = "the columns of our regions"
     table = read_kept(flat, _PARQUET_COLUMNS, keep, expected).with_row_index(RECORD)

@@ -70,7 +70,7 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     SourceError
         Files that don't fit the info file, or that lack a part.
     """
-    path, images = files.path, files.images
+    path = files.path
     h5py = load_h5py()
     info = files.info or find_info(path)
     source = open_source(info)
@@ -78,8 +78,7 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     if isinstance(parsed.top, list) or not is_info(parsed.top):
         shape = shape_of(Content(source), (*QUESTIONS, *IMAGES, *ANSWERS))
         raise wrong_kind(source.path, shape, f"{REGIONS_INFO} ({{image: {{objectsNum, index}}}})")
-    wanted = None if images is None else frozenset(images)
-    names = [name for name in parsed.top if wanted is None or name in wanted]
+    names = [name for name in parsed.top if files.wants(name)]
     decoded = decode_all([parsed.top[name] for name in names], _Info)
     entries = _entries(names, decoded.positions, decoded.records)
     problems = decoded.problems + _entry_problems(entries)
@@ -210,7 +209,13 @@ def _entry_problems(entries: pl.DataFrame) -> list[Problem]:
         for record, value in entries.filter(is_bad).select("record", column).iter_rows():
             got = "no such field" if value is None else str(value)
             problems.append(Problem((record,), name, got, "a whole number of 0 or more"))
-    return problems
+    shared = entries.filter(pl.struct("file", "row").is_duplicated() & (pl.col("row") >= 0))
+    return problems + [
+        Problem(tuple(records), "idx", f"row {row} of file {file}", "a row of each image's own")
+        for file, row, records in shared.group_by("file", "row", maintain_order=True)
+        .agg("record")
+        .iter_rows()
+    ]
 
 
 def find_shards(path: Path, numbers: Sequence[int]) -> dict[int, Path]:

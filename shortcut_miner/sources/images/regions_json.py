@@ -105,7 +105,7 @@ def pipeline_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
             if is_no_id(one.image_id):  # not one that is not wanted
                 yield bad_image(f"line {number}", "image_id", repr(one.image_id), ID_EXPECTED)
                 continue
-            if files.images is not None and id_text(one.image_id) not in files.images:
+            if not files.wants(one.image_id):
                 numbers.pop()
                 continue
             yield _line_block(one)
@@ -162,7 +162,7 @@ def coco_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     ConfigError
         No categories file.
     """
-    categories, images = files.info, files.images
+    categories = files.info
     if categories is None:
         raise ConfigError(
             f"{files.path}: got {COCO_RESULTS} without category names, expected a file that has them. "
@@ -179,9 +179,9 @@ def coco_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
             problems += chunk.problems
     table, notes = with_whole_ids(pl.concat(frames), "image_id", "category_id")
     problems += find_floats(table, "image_id")
-    if images is not None:
-        table = table.filter(pl.col("image_id").is_in(list(images)))
-    table = table.with_columns(label=pl.col("category_id").replace_strict(names, default=None))
+    table = files.keep_wanted(table).with_columns(
+        label=pl.col("category_id").replace_strict(names, default=None)
+    )
     problems += [
         Problem((record,), "category_id", repr(one), f"an id in {categories.name}")
         for record, one in table.filter(pl.col("label").is_null()).select("record", "category_id").iter_rows()

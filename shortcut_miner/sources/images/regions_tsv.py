@@ -126,7 +126,7 @@ def _gathered(
         for number, line in stream.lines():
             values = line.split(b"\t")
             name = values[0].decode("utf-8", "backslashreplace").strip()
-            is_wanted = files.images is None or name in files.images or not values[0].isdigit()
+            is_wanted = files.wants(name) or not values[0].isdigit()
             # A line that lost its end holds the next image too, so the lines of other images are measured.
             if not is_wanted and _fits(values, columns):
                 continue
@@ -269,7 +269,7 @@ def vinvl_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
             seen += 1
             key, _, text = line.partition(b"\t")
             name = key.decode("utf-8", "backslashreplace").strip()
-            is_wanted = files.images is None or name in files.images or not key.isdigit()
+            is_wanted = files.wants(name) or not key.isdigit()
             # A line that lost its end holds the next image too: a tab that JSON has nowhere.
             if not is_wanted and b"\t" not in text:
                 continue

@@ -1,5 +1,6 @@
 """Annotated objects of images: GQA scene graphs JSON, and Visual Genome's objects or attributes JSON."""
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,8 +84,8 @@ def _has_scene_graphs(file: Path) -> bool:
     except SourceError:
         return False
     if start.startswith(b"["):
-        return b'"object_id"' in start
-    return start.startswith(b"{") and b'"objects"' in start and b'"name"' in start
+        return b'"object_id"' in start and bool(re.search(rb'"(?:objects|attributes)"\s*:\s*\[\s*\{', start))
+    return start.startswith(b"{") and bool(re.search(rb'"objects"\s*:\s*\{', start))
 
 
 def _read_one(path: Path, on_bad_row: OnBadRow) -> SceneReading:

@@ -26,16 +26,18 @@ def files_of(place: Path, is_such: Callable[[Path], bool], what: str) -> tuple[l
     SourceError
         None of them fits.
     """
-    present = sorted(one for one in place.iterdir() if one.is_file() and not one.name.startswith("."))
-    chosen = [one for one in present if is_such(one)]
+    present = sorted(one for one in place.iterdir() if not one.name.startswith("."))
+    chosen = [one for one in present if one.is_file() and is_such(one)]
     if not chosen:
         raise SourceError(
             f"{place}: got a folder without {what} (it has "
             f"{examples([one.name for one in present]) or 'no files'}), expected at least one such file. "
             "Give a file, or the folder that holds them."
         )
-    others = [one.name for one in present if one not in chosen]
-    return chosen, (f"files of another format left out: {examples(others)}",) if others else ()
+    others = [one.name for one in present if one.is_file() and one not in chosen]
+    folders = [one.name for one in present if one.is_dir()]
+    left_out = {"files of another format": others, "folders in this folder": folders}
+    return chosen, tuple(f"{what} left out: {examples(names)}" for what, names in left_out.items() if names)
 
 
 def all_files(
@@ -78,7 +80,9 @@ def joined(
     images = _numbered([_images(one) for one in readings])
     if "region_count" in images.columns:
         images = _known_first(images)
-        rows = rows.join(images.select(_FILE, "image_id"), on=(_FILE, "image_id"), how="semi")
+        rows = rows.join(
+            images.select(_FILE, "image_id"), on=(_FILE, "image_id"), how="semi", maintain_order="left"
+        )
     dropped = Counter({reason: 0 for one in readings for reason in one.dropped})
     for one in readings:
         dropped.update(one.dropped)

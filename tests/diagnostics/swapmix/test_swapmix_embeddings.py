@@ -217,3 +217,10 @@ def test_repeated_and_missing_neighbours_are_refused(tmp_path: Path) -> None:
     pl.DataFrame(rows | {"cosine": [0.5, 1.5]}).write_parquet(tmp_path / "far")
     with pytest.raises(SourceError, match=r"row 1, cosine: got 1\.5"):
         read_similar_classes(tmp_path / "far")
+
+
+def test_blanks_at_the_end_of_lines(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text("dog 0.5 0.25 \ncat 1 2 \n")
+    found = read_embeddings(path, ["dog", "cat"])
+    assert (found.words, found.vectors.tolist()) == (["dog", "cat"], [[0.5, 0.25], [1.0, 2.0]])
