@@ -43,6 +43,7 @@ def read_sheet(source: Source) -> TextTable:
         sheet = pl.read_excel(
             io.BytesIO(source.content),
             engine="calamine",
+            has_header=False,  # else a name that occurs twice would get a number
             read_options={"dtypes": "string"},
             drop_empty_rows=False,
             raise_if_empty=False,
@@ -51,13 +52,16 @@ def read_sheet(source: Source) -> TextTable:
         raise damaged(source.path, ".xlsx", error) from error
     except IndexError as error:  # what Polars makes of a workbook without sheets
         raise damaged(source.path, ".xlsx", ValueError("no sheet")) from error
+    header = [name or f"__UNNAMED__{at}" for at, name in enumerate(sheet.row(0) if len(sheet) else ())]
+    first_of = {name: sheet.columns[header.index(name)] for name in header}
+    sheet = sheet.slice(1).select(pl.col(column).alias(name) for name, column in first_of.items())
     is_filled = pl.Series(
         [any(cell is not None for cell in row) for row in sheet.iter_rows()], dtype=pl.Boolean
     )
     records = pl.Series(RECORD, range(len(sheet)), dtype=pl.UInt32).filter(is_filled)
     first = 2  # below the header, counted from 1
     frame = sheet.filter(is_filled).fill_null("")
-    return TextTable(sheet.columns, frame, records, range(first, first + len(sheet)))
+    return TextTable(header, frame, records, range(first, first + len(sheet)))
 
 
 def _check_cells(source: Source) -> None:
