@@ -27,8 +27,9 @@ Content = Path | bytes
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a Parquet or Arrow table with their types, and its rows."""
+    """The columns of a Parquet or Arrow table with their types, and its rows; a name may occur twice."""
 
+    names: Sequence[str]
     types: dict[str, pl.DataType]
     total: int
 
@@ -46,7 +47,7 @@ def look_at_columns(content: Content) -> Columns:
     Raises
     ------
     One of COLUMNAR_ERRORS
-        The file is damaged, or has a column twice.
+        The file is damaged.
     """
     if _form(content) == "Parquet":
         with _parquet(content) as file:
@@ -54,13 +55,14 @@ def look_at_columns(content: Content) -> Columns:
     else:
         with _arrow(content) as (schema, batches):
             total = sum(batch.num_rows for batch in batches)
-    if len({*schema.names}) < len(schema.names):
-        raise ValueError("a column name that occurs twice")
-    return Columns({field.name: _type(field) for field in schema}, total)
+    return Columns(schema.names, {field.name: _type(field) for field in schema}, total)
 
 
 def read_frame(content: Content, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Return some columns of a file or its bytes, or all; see :func:`look_at_columns` for errors."""
+    """Return some columns of a file or its bytes, or all; see :func:`look_at_columns` for errors.
+
+    A column that is read and occurs twice is an error too.
+    """
     if _form(content) == "Parquet":
         with _parquet(content) as file:
             return _frame(file.read(columns=columns), columns)
@@ -130,7 +132,11 @@ def _arrow(content: Content) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatc
 
 def _frame(table: pa.Table | pa.RecordBatch, columns: Sequence[str] | None) -> pl.DataFrame:
     # Polars trusts what it takes over: offsets, UTF-8, and the metadata of columns.
-    table = table if columns is None else table.select(list(columns))
+    names = table.schema.names
+    columns = names if columns is None else columns
+    if any(names.count(one) > 1 for one in columns):
+        raise ValueError("a column name that occurs twice")
+    table = table.select(list(columns))
     table.validate(full=True)
     plain = pa.schema([_plain(field) for field in table.schema])
     return pl.DataFrame(pl.from_arrow(type(table).from_arrays(table.columns, schema=plain)))

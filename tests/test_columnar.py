@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from shortcut_miner.columnar import (
@@ -85,12 +86,18 @@ def read_metadata_of(metadata: dict[str, str], folder: Path) -> dict[bytes, byte
 
 
 def test_a_column_twice_is_refused() -> None:
-    rows = pa.table([pa.array([1]), pa.array([2])], names=["a", "a"])
-    packed = io.BytesIO()
+    rows = pa.table([pa.array([1]), pa.array([2]), pa.array([3])], names=["a", "a", "b"])
+    packed, parquet = io.BytesIO(), io.BytesIO()
     with pa.ipc.new_file(packed, rows.schema) as writer:
         writer.write_table(rows)
-    with pytest.raises(ValueError, match="a column name that occurs twice"):
-        look_at_columns(packed.getvalue())
+    pq.write_table(rows, parquet)
+    for content in (packed.getvalue(), parquet.getvalue()):
+        assert look_at_columns(content).names == ["a", "a", "b"]
+        assert read_frame(content, ["b"])["b"].to_list() == [3]
+        assert [piece["b"].to_list() for piece in read_batches(content, ["b"])] == [[3]]
+        for columns in (None, ["a"]):
+            with pytest.raises(ValueError, match="a column name that occurs twice"):
+                read_frame(content, columns)
 
 
 @pytest.mark.parametrize("form", FORMS)

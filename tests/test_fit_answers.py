@@ -92,8 +92,25 @@ def test_all_problems_of_all_models_are_told_with_what_to_do() -> None:
         "  - predictions of n (m.json): 2 x question without a prediction: 'q0', 'q1'",
         "  - predictions of n (m.json): 1 x prediction for an unknown question: 'x'",
     ]
-    with pytest.raises(SchemaError, match="got no question that all models answer, expected at least one"):
-        fitted({"m": [whole[:2]], "n": [whole[2:]]}, on_missing="skip")
+
+
+def test_what_leaves_no_question_is_named() -> None:
+    whole = [(one, "a") for one in NEEDED]
+    rest = (
+        "got no question that all models answer, expected at least one. "
+        "Check that the files belong to these questions."
+    )
+    for last, blamed, lost in (
+        ([("q5", "b")], "predictions of n (m.json)", 4),
+        (whole[3:], "predictions of m (m.json) and predictions of n (m.json)", 3),
+    ):
+        with pytest.raises(SchemaError) as caught:
+            fitted({"predictions of m": [whole[:3]], "predictions of n": [last]}, on_missing="skip")
+        assert str(caught.value).splitlines() == [
+            f"{blamed}: {rest}",
+            "  - predictions of m (m.json): 1 of 4 without an answer",
+            f"  - predictions of n (m.json): {lost} of 4 without an answer",
+        ]
 
 
 def test_no_question_needs_an_answer() -> None:

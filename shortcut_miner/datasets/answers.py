@@ -26,6 +26,8 @@ class FittedAnswers:
         Role -> question_id, answer: known questions alone, each at most once, those in `left_out` too.
     left_out : pl.Series
         Needed questions without an answer in some role: left out in all of them, so that numbers compare.
+    lacking : mapping of str to pair of int
+        Role and file -> how many needed questions have no answer there, of how many.
     dropped : mapping of str to int
         What was left out, by role and reason.
     notes, warnings : tuple of str
@@ -34,6 +36,7 @@ class FittedAnswers:
 
     answers: Mapping[str, pl.DataFrame]
     left_out: pl.Series
+    lacking: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -62,18 +65,19 @@ def fit_answers(
         no question is left.
     """
     answers, dropped, problems, kinds = {}, dict[str, int](), list[str](), set[str]()
-    left_out = needed.clear()
+    left_out, lacking = needed.clear(), dict[str, tuple[int, int]]()
     for role, parts in readings.items():
         table, repeated = one_a_question(pl.concat([one.table for one in parts]), options)
         ids = table[_ID]
         missing = needed.filter(~needed.is_in(ids.implode()))
+        name = f"{role} ({', '.join(one.file.name for one in parts)})"
+        lacking |= {name: (len(missing), len(needed))} if len(missing) else {}
         extra = ids.filter(~ids.is_in(known.implode()))
         found = {
             "repeated": (ids.filter(ids.is_duplicated()).unique(maintain_order=True), "repeated question id"),
             "missing": (missing, "question without a prediction"),
             "extra": (extra, "prediction for an unknown question"),
         }
-        name = f"{role} ({', '.join(one.file.name for one in parts)})"
         for kind, (these, what) in found.items():
             if len(these) and _is_error(kind, options):
                 kinds.add(kind)
@@ -90,19 +94,32 @@ def fit_answers(
         raise SchemaError(problem_list(title, problems))
     left_out = left_out.unique(maintain_order=True)
     if len(left_out) == len(needed) > 0:
-        raise SchemaError(
-            "predictions: got no question that all models answer, expected at least one. "
-            "Check that the files belong to these questions."
-        )
+        raise nothing_left(lacking, "question that all models answer")
     note = f"questions left out for all models, as some give no answer: {len(left_out):,} of {len(needed):,}"
     asked = {role: table.filter(pl.col(_ID).is_in(needed.implode())) for role, table in answers.items()}
     return FittedAnswers(
         answers=answers,
         left_out=left_out,
+        lacking=lacking,
         dropped=dropped,
         notes=(note,) if len(left_out) else (),
         warnings=same_answers_warnings({role: table_sha256(table, _ID) for role, table in asked.items()}),
     )
+
+
+def nothing_left(lacking: Mapping[str, tuple[int, int]], what: str) -> SchemaError:
+    """Return the error for questions that all lack an answer in some file.
+
+    `lacking` is role and file -> how many questions it leaves without an answer, and of how many; those that
+    answer none are to blame.
+    """
+    blamed = [name for name, (count, total) in lacking.items() if count == total] or [*lacking]
+    title = (
+        f"{' and '.join(blamed) or 'predictions'}: got no {what}, expected at least one. "
+        "Check that the files belong to these questions."
+    )
+    told = [f"{name}: {count:,} of {total:,} without an answer" for name, (count, total) in lacking.items()]
+    return SchemaError(problem_list(title, told))
 
 
 def _is_error(kind: str, options: AnswerOptions) -> bool:

@@ -15,6 +15,7 @@ from sources.any_table import (
     REFUSED,
     TEXT,
     TYPED,
+    as_cell,
     columns,
     expected_id,
     expected_texts,
@@ -35,6 +36,7 @@ from shortcut_miner.sources.questions.values import read_id_list, read_question_
 from shortcut_miner.sources.recognise import all_formats
 
 SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much, HealthCheck.too_slow]
+_ANSWERS = st.sampled_from(["red", "eggs, ham", "it's", 'a "b"', "[unknown]", "(none)", "2"])
 quick = settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=SLOW)
 
 
@@ -193,6 +195,34 @@ def test_texts_that_are_no_lists_stay_what_they_are(tmp_path: Path, form: str, a
     write_table(path, form, {"question_id": ids, "question": text, "answer": text, "question_type": text})
     table = read_question_table(path).table
     assert table["answer"].to_list() == table["question_type"].to_list() == answers
-    if form != "xlsx":
-        write_table(path, form, {"question_id": ids, "answer": text})
-        assert read_predictions(path).table["answer"].to_list() == answers
+    assume({*answers} != {"['a']"})  # answers that are all lists of one text are unpacked
+    write_table(path, form, {"question_id": ids, "answer": text})
+    assert read_predictions(path).table["answer"].to_list() == answers
+
+
+@pytest.mark.parametrize("form", FORMS)
+@given(
+    answers=st.lists(st.none() | st.lists(_ANSWERS, max_size=2) | _ANSWERS, min_size=1, max_size=4),
+    as_json=st.booleans(),
+)
+@quick
+def test_answers_are_unpacked_if_all_are_lists_of_one_text(
+    tmp_path: Path, form: str, answers: list[Any], as_json: bool
+) -> None:
+    path = tmp_path / f"t.{form}"
+    cells = ["" if one is None else as_cell(one, as_json=as_json) for one in answers]
+    ids = [f"q{at}" for at in range(len(answers))]
+    write_table(path, form, {"question_id": pl.Series(ids), "answer": pl.Series(cells)})
+    given = [one for one in answers if one is not None]
+    if any(isinstance(one, str) for one in given):
+        expected = cells
+    elif any(len(one) != 1 for one in given):
+        with pytest.raises(SourceError, match=rf"got lists written as text in all {len(given)} answers"):
+            read_predictions(path)
+        return
+    else:
+        expected = ["" if one is None else one[0] for one in answers]
+    reading = read_predictions(path)
+    assert reading.table["answer"].to_list() == expected
+    note = f"answer, lists written as text, unpacked: {len(given)}"
+    assert (note in reading.notes) == (bool(given) and expected != cells)

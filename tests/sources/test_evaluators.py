@@ -300,6 +300,14 @@ def test_a_workbook_of_answers(tmp_path: Path) -> None:
     assert read_predictions(path).table.rows() == [("1", "red"), ("007", "2")]
 
 
+def test_rows_below_empty_rows_of_a_workbook_have_their_numbers(tmp_path: Path) -> None:
+    rows = [[], [], ["question_id", "answer"], ["q1", "red"], [], ["q2", "blue"], ["", "x"]]
+    path = write_xlsx(tmp_path / "r.xlsx", rows)
+    with pytest.raises(SourceError, match="row 7, question_id: got '', expected an id"):
+        read_predictions(path)
+    assert read_predictions(path, on_bad_row="skip").table.rows() == [("q1", "red"), ("q2", "blue")]
+
+
 def test_a_workbook_of_only_a_header(tmp_path: Path) -> None:
     path = write_xlsx(tmp_path / "r.xlsx", [["index", "prediction"]])
     assert message_of(path).startswith(f"{path}: got 0 predictions, expected at least one.")

@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import xlsxwriter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyarrow import feather
 
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.opening import flat_tables
@@ -164,9 +167,32 @@ def test_records_that_do_not_fit_are_told_by_their_place(write: Write) -> None:
     ]
 
 
-def test_of_columns_of_the_same_name_the_first_is_meant(write: Write) -> None:
-    flat = table_of(write("t.csv", "a,b,a\n1,2,3\n"))
-    assert read_columns(flat, {"a": Column("text")})[0]["a"].to_list() == ["1"]
+@pytest.mark.parametrize("form", ["CSV", "quoted", "TSV", "xlsx", "Parquet", "Arrow"])
+def test_a_column_that_is_needed_and_there_twice_is_refused(tmp_path: Path, form: str) -> None:
+    path, rows = tmp_path / "t", [["a", "b", "a", "c"], ["1", "2", "3", "4"], ["5", "6", "7", "8"]]
+    if form == "xlsx":
+        with xlsxwriter.Workbook(path) as book:
+            sheet = book.add_worksheet()
+            for at, row in enumerate(rows):
+                sheet.write_row(at, 0, row)
+    elif form in ("Parquet", "Arrow"):
+        table = pa.table([*map(pa.array, zip(*rows[1:], strict=True))], names=rows[0])
+        if form == "Parquet":
+            pq.write_table(table, path)
+        else:
+            feather.write_feather(table, path)
+    else:
+        mark = "\t" if form == "TSV" else ","
+        text = "\n".join(mark.join(row) for row in rows)
+        path.write_text(text.replace("2", '"2"') if form == "quoted" else text)
+    others = {"b": Column("text"), "c": Column("text")}
+    assert read_columns(table_of(path), others)[0].rows() == [(0, "2", "4"), (1, "6", "8")]
+    told = f"{path}: got the column 'a' twice, expected it once. Rename or remove one of them."
+    for needs in ({"a": Column("text")}, {"ours": Column("any", is_optional=True, names=("a",))}):
+        for read in (read_columns, lambda flat, needs: [*read_blocks(flat, needs, 2)]):
+            with pytest.raises(SourceError) as caught:
+                read(table_of(path), needs)
+            assert str(caught.value) == told
 
 
 def test_a_column_that_only_later_records_have(write: Write) -> None:

@@ -125,6 +125,7 @@ def test_what_python_and_json_print_is_read_back(texts: list[str]) -> None:
         ([{"answer": "a"}], "Struct({'answer': String})"),
         ([[True]], "List(Boolean)"),
         ([[b"a"]], "List(Binary)"),
+        ([True], "Boolean"),
     ],
 )
 def test_nested_columns_without_a_reading_are_refused(tmp_path: Path, cells: list[Any], dtype: str) -> None:

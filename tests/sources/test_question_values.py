@@ -72,6 +72,7 @@ def test_rows_that_do_not_fit(write: Write, content: Any, told: str) -> None:
         ([{"questionId": "007"}, {"questionId": "8"}], ["007", "8"]),
         ("007\r\n8\n\n", ["007", "8"]),
         ("x,question_id\n1,007\n2,8\n", ["007", "8"]),
+        ("questionId\n007\n8\n", ["007", "8"]),
     ],
 )
 def test_lists_of_ids(write: Write, content: Any, ids: list[str]) -> None:
@@ -96,6 +97,11 @@ def test_lists_of_ids_in_tables_of_other_forms(tmp_path: Path) -> None:
     frame.write_excel(tmp_path / "x.xlsx")
     for name in ("a", "x.xlsx"):
         assert read_id_list(tmp_path / name)[0].to_list() == ["007", "8"]
+
+
+def test_ids_that_are_no_utf8(write: Write) -> None:
+    with pytest.raises(SourceError, match=r"ids: got bytes that are no UTF-8 \(byte 6: "):
+        read_id_list(write("ids", b"q1\ncaf\xe9\n"))
 
 
 def test_fractions_are_no_ids(write: Write) -> None:

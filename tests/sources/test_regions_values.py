@@ -61,6 +61,16 @@ def test_uneven_rows_of_open_images(tmp_path: Path) -> None:
         read_regions(tmp_path / "o.csv", sizes=sizes)
 
 
+def test_columns_of_open_images_that_are_there_twice(tmp_path: Path) -> None:
+    path, sizes = tmp_path / "o.csv", pl.DataFrame({"image_id": ["a"], "width": [10.0], "height": [10.0]})
+    header = "ImageID,LabelName,XMin,XMax,YMin,YMax,Source, Source"
+    path.write_text(f"{header}\na,b,0,1,0,0.5,x,y\n")
+    assert read_regions(path, sizes=sizes).regions.select("x1", "x2", "y1", "y2").row(0) == (0, 10, 0, 5)
+    path.write_text(f"{header}, XMin\na,b,0,1,0,0.5,x,y,0.25\n")
+    with pytest.raises(SourceError, match="got the column 'XMin' twice, expected it once"):
+        read_regions(path, sizes=sizes)
+
+
 @pytest.mark.parametrize("row", ["a,b,0,1", '"a",b,0,1'])
 def test_open_images_rows_are_told_by_their_lines_in_any_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: str

@@ -12,12 +12,12 @@ from typing import Any
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.answers import FittedAnswers, fit_answers
+from shortcut_miner.datasets.answers import FittedAnswers, fit_answers, nothing_left
 from shortcut_miner.datasets.inputs import InputFacts, same_answers_warnings
 from shortcut_miner.datasets.scores import check_score_target, write_report
 from shortcut_miner.diagnostics.rad.config import PairFiles, ScoreConfig
 from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned_folder, read_models
-from shortcut_miner.errors import ConfigError, SchemaError, examples
+from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.options import PathText, named_path_lists, option_name
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
@@ -159,9 +159,8 @@ def _answered_pairs(pairs: pl.DataFrame, original: FittedAnswers, augmented: Fit
     )
     kept = pairs.filter(~is_left_out)
     if kept.is_empty() and len(pairs):
-        raise SchemaError(
-            "predictions: got no pair that all models answer on both sides, expected at least one. "
-            "Check that the files belong together."
+        raise nothing_left(
+            {**original.lacking, **augmented.lacking}, "pair that all models answer on both sides"
         )
     return kept
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
 from shortcut_miner.diagnostics.swapmix.metrics import NO_SWAP, PlanShape
-from shortcut_miner.errors import SchemaError, examples, problem_list
+from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
 from shortcut_miner.options import OnDuplicate, named_columns
 from shortcut_miner.scoring.extraction import Extraction, extract, extraction_for, extraction_note
 from shortcut_miner.sources.answers.answer_column import check_columns, needs_of
@@ -20,7 +20,8 @@ from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_blocks
 from shortcut_miner.sources.opening.ids import LOST_ZEROS, zeros_back
-from shortcut_miner.sources.opening.reading import find_problems, settle, without_bad
+from shortcut_miner.sources.opening.reading import RECORD, find_problems, settle, without_bad
+from shortcut_miner.sources.opening.serialised import LISTS_NOTE, only_texts
 from shortcut_miner.sources.recognise import check_no_other_kind
 from shortcut_miner.text import answer_forms
 
@@ -258,9 +259,27 @@ def _blocks(flat: FlatTable, config: ScoreConfig, dropped: "Counter[str]") -> It
     named = named_columns(config.columns, config.answer_columns)
     needs = needs_of(named, COLUMNS)
     check_columns(flat, needs, named)
-    for block, problems in read_blocks(flat, needs, _ROWS_AT_ONCE):
+    are_lists = True  # until the first block is not
+    for at, (block, problems) in enumerate(read_blocks(flat, needs, _ROWS_AT_ONCE)):
+        if are_lists:
+            block, are_lists = _with_texts(flat, block)
+            if at and not are_lists:
+                raise SourceError(
+                    f"{flat.path}: got lists written as text in the first answers and other text in later "
+                    "ones, expected one of both in all. Write each answer as text."
+                )
         found = list(problems)
         for name, expected in _EXPECTED.items():
             found += find_problems(block, pl.col(name).is_null(), name, expected)
         dropped.update(settle(flat.path, "answers", found, flat.total, config.on_bad_row, flat.label))
         yield without_bad(block, found)
+
+
+def _with_texts(flat: FlatTable, block: pl.DataFrame) -> tuple[pl.DataFrame, bool]:
+    """Return a block with the texts in its answers if all of these are lists, and whether they are."""
+    given = block["answer"]
+    texts = only_texts(given, flat.path, lambda row: flat.label(block[RECORD][row]))
+    if texts is None:
+        return block, False
+    flat.decisions[f"answer, {LISTS_NOTE}"] += int((texts != given).sum())
+    return block.with_columns(answer=texts), True

@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.datasets import reports
+from shortcut_miner.datasets.answers import nothing_left
 from shortcut_miner.datasets.inputs import file_record, same_answers_warnings
 from shortcut_miner.datasets.scores import check_score_target, write_report
 from shortcut_miner.diagnostics.swapmix.answers import PlanAnswers, read_plan_answers
@@ -18,7 +19,7 @@ from shortcut_miner.diagnostics.swapmix.metrics import METRICS, NO_SWAP, Flags, 
 from shortcut_miner.diagnostics.swapmix.outputs import read_folder
 from shortcut_miner.diagnostics.swapmix.results import read_results
 from shortcut_miner.diagnostics.swapmix.shape import read_shape
-from shortcut_miner.errors import ConfigError, SchemaError
+from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import reject
 from shortcut_miner.scoring.extraction import sentence_warning
 from shortcut_miner.scoring.tables import PaperColumns
@@ -192,14 +193,13 @@ def _answered(shape: PlanShape, given: Mapping[str, PlanAnswers], config: ScoreC
         There are none.
     """
     is_whole = np.ones(len(shape.first), np.bool_)
-    if config.on_missing == "skip":
-        for one in given.values():
-            is_whole &= ~np.logical_or.reduceat(one.answers == NO_SWAP, shape.first)
+    lacking = {}
+    for model, one in given.items() if config.on_missing == "skip" else ():
+        is_short = np.logical_or.reduceat(one.answers == NO_SWAP, shape.first)
+        lacking[f"predictions of {model} ({one.file.name})"] = int(is_short.sum()), len(is_short)
+        is_whole &= ~is_short
     if not is_whole.any():
-        raise SchemaError(
-            "predictions: got no question whose swaps all models answer, expected at least one. "
-            "Check that the files belong to this plan."
-        )
+        raise nothing_left(lacking, "question whose swaps all models answer")
     return is_whole
 
 

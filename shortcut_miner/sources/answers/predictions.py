@@ -1,6 +1,7 @@
 """A model's answers: VQA results or GQA predictions JSON, flat tables like these, and evaluators' files."""
 
 import os
+from dataclasses import replace
 
 import polars as pl
 
@@ -21,6 +22,7 @@ from shortcut_miner.sources.opening.reading import (
     settle,
     without_bad,
 )
+from shortcut_miner.sources.opening.serialised import LISTS_NOTE, only_texts
 from shortcut_miner.sources.recognise import known_format
 
 REPEATED = "answer to a question answered already"
@@ -59,7 +61,8 @@ def read_predictions(
     -------
     Reading
         A :class:`shortcut_miner.schemas.Predictions`: question_id and answer (String). Empty answers are
-        kept; other columns are left out. The notes say which fields of an evaluator's file were taken.
+        kept; other columns are left out. Answers that are lists of one text, written as text, are these texts
+        if all of them are. The notes say which fields of an evaluator's file were taken.
 
     Raises
     ------
@@ -93,10 +96,21 @@ def _read(path: str | os.PathLike[str], options: AnswerOptions, allow_doc_id: bo
     else:
         found = known_format(content, PREDICTIONS, _EXPECTED, of_tables=_NAME_COLUMNS)
         kind, rows = found.kind, found.read(content, allow_doc_id)
+    rows = _with_texts(source, rows)
     problems = rows.problems + find_problems(rows.table, is_blank("question_id"), "question_id", "an id")
     table, dropped = _settled(source, rows, problems, options)
     notes = rows.notes + _empty_answer_notes(table)
     return Reading(table=table, kind=kind, file=source.facts(), dropped=dropped, notes=notes)
+
+
+def _with_texts(source: Source, rows: AnswerRows) -> AnswerRows:
+    """Return rows whose answers, if all of them are lists written as text, are the texts in these."""
+    records = rows.table[RECORD]
+    texts = only_texts(rows.table["answer"], source.path, lambda row: rows.label(records[row]))
+    if texts is None:
+        return rows
+    note = f"answer, {LISTS_NOTE}: {(texts != rows.table['answer']).sum():,}"
+    return replace(rows, table=rows.table.with_columns(answer=texts), notes=(*rows.notes, note))
 
 
 def _settled(

@@ -22,11 +22,15 @@ from shortcut_miner.sources.opening.flat_tables import (
     read_kept,
     settle_columns,
 )
-from shortcut_miner.sources.opening.reading import RECORD, Problem
+from shortcut_miner.sources.opening.reading import RECORD, Problem, check_once
 from shortcut_miner.sources.opening.streams import Stream, open_stream
 
 OPEN_IMAGES_CSV, REGIONS_PARQUET = "Open Images boxes CSV", "regions Parquet"
 OPEN_IMAGES_COLUMNS = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")
+_CSV_NAMES = {
+    "image_id": "ImageID", "label": "LabelName", "score": "Confidence",
+    "x1": "XMin", "x2": "XMax", "y1": "YMin", "y2": "YMax",
+}  # fmt: skip
 _SIDES = ("x1", "y1", "x2", "y2")
 _BATCH_BYTES = 64 << 20
 _NO_BOXES = pl.DataFrame(
@@ -115,9 +119,6 @@ def open_images_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]
 def _csv_batches(stream: Stream, files: RegionFiles) -> Iterator[pl.DataFrame]:
     """Give the file's rows in pieces that fit in memory, as text and numbers."""
     header, first = stream.content.readline(), 2
-    wanted = {"image_id": "ImageID", "label": "LabelName", "score": "Confidence"} | {
-        "x1": "XMin", "x2": "XMax", "y1": "YMin", "y2": "YMax",
-    }  # fmt: skip
     while lines := stream.content.readlines(_BATCH_BYTES):
         batch = _parsed_csv(stream, header, lines, first)
         first += len(lines)
@@ -125,7 +126,7 @@ def _csv_batches(stream: Stream, files: RegionFiles) -> Iterator[pl.DataFrame]:
             _filled(theirs, batch).cast(
                 pl.String if ours in ("image_id", "label") else pl.Float64, strict=False
             ).alias(ours)
-            for ours, theirs in wanted.items()
+            for ours, theirs in _CSV_NAMES.items()
         ]  # fmt: skip
         yield files.keep_wanted(batch.select(columns))
 
@@ -142,7 +143,10 @@ def _parsed_csv(stream: Stream, header: bytes, lines: list[bytes], first: int) -
         told = [f"line {text.lines[one.records[0]]}: got {one.got}, expected {width}" for one in text.uneven]
         title = f"{stream.path}: got rows that differ from the header, expected {width} values."
         raise SourceError(problem_list(f"{title} Correct them.", told))
-    return text.frame.rename(str.strip)
+    names = [name.strip() for name in text.header]
+    check_once(stream.path, names, _CSV_NAMES.values())
+    kept = {name: name.strip() for name in text.frame.columns if name.strip() in _CSV_NAMES.values()}
+    return text.frame.select(*kept).rename(kept)
 
 
 def _is_no_fraction() -> pl.Expr:

@@ -102,7 +102,7 @@ def fits(dtype: pl.DataType, kind: Kind) -> bool:
         return dtype.is_numeric()
     if kind in ("texts", "keys") and dtype.is_nested():
         return holds_texts(dtype)
-    is_number = dtype.is_numeric() or (dtype == pl.Boolean and kind != "id")
+    is_number = dtype.is_numeric() or (dtype == pl.Boolean and kind == "value")
     return is_text(dtype) or (is_number and kind != "text")
 
 

@@ -58,7 +58,7 @@ def read_csv(source: Source) -> TextTable:
 
 def parse_csv(path: str, content: bytes, skipped: int = 0) -> TextTable:
     """Return :func:`read_csv` of a header line and rows before which `skipped` lines were left out."""
-    text = _decoded(path, content)
+    text = decoded(path, content)
     if plain := _read_plain(content, _delimiter(text), skipped):
         return plain
     numbered = _rows(path, text, skipped)
@@ -128,7 +128,7 @@ def csv_rows(source: Source) -> Iterator[tuple[int, list[str]]]:
     SourceError
         The text is no UTF-8, or a quote is never closed.
     """
-    return _rows(source.path, _decoded(source.path, source.content))
+    return _rows(source.path, decoded(source.path, source.content))
 
 
 def _rows(path: str, text: str, skipped: int = 0) -> Iterator[tuple[int, list[str]]]:
@@ -167,7 +167,8 @@ def header_names(line: bytes) -> list[str]:
     return [name.strip().strip('"') for name in text.split(delimiter_of(text))]
 
 
-def _decoded(path: str, content: bytes) -> str:
+def decoded(path: str, content: bytes) -> str:
+    """Return a file's text; raise SourceError if it is no UTF-8."""
     try:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:

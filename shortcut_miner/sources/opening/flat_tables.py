@@ -58,7 +58,13 @@ from shortcut_miner.sources.opening.json_text import (
     parse_json,
     split_lines,
 )
-from shortcut_miner.sources.opening.reading import RECORD, Problem, check_not_empty, damaged
+from shortcut_miner.sources.opening.reading import (
+    RECORD,
+    Problem,
+    check_not_empty,
+    check_once,
+    damaged,
+)
 from shortcut_miner.sources.opening.workbooks import read_sheet
 
 _TYPED = ("Parquet", "Arrow")
@@ -76,7 +82,7 @@ class FlatTable:
     form : str
         "Parquet", "Arrow", "CSV", "JSONL", "JSON" or "xlsx".
     columns : sequence of str
-        The names in the file; of JSON those of the first records.
+        The names in the file, some maybe twice; of JSON those of the first records.
     total : int
         Records in the file.
     label : callable
@@ -181,7 +187,7 @@ def open_columns(content: Path | bytes, path: str) -> FlatTable:
     with column_errors(path, form):
         found = look_at_columns(content)
     return FlatTable(
-        path=path, form=form, columns=list(found.types), total=found.total, content=content,
+        path=path, form=form, columns=found.names, total=found.total, content=content,
         types=found.types, label="row {}".format,
     )  # fmt: skip
 
@@ -353,6 +359,7 @@ def _checked_names(flat: FlatTable, needs: Needs, advice: str = RENAME) -> dict[
             f"expected {', '.join(name for name, need in needs.items() if not need.is_optional)}. {advice}."
         )
         raise SourceError(problem_list(title, list(dict.fromkeys(problems))))
+    check_once(flat.path, flat.columns, _given(names))
     return names
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import polars as pl
 
-from shortcut_miner.errors import ConfigError, SourceError, problem_list, reason_of
+from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list, reason_of
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.containers import CUT
 from shortcut_miner.sources.opening.files import FileFacts, Source
@@ -142,6 +142,15 @@ def check_not_empty(path: str, records: Sized, what: str) -> None:
     """Raise SourceError for a file of the right format without any record."""
     if not len(records):
         raise SourceError(f"{path}: got 0 {what}, expected at least one. Check that this is the right file.")
+
+
+def check_once(path: str, columns: Sequence[str], needed: Iterable[str]) -> None:
+    """Raise SourceError for a table that has a needed column twice: which one is meant is not known."""
+    if repeated := [name for name in needed if columns.count(name) > 1]:
+        raise SourceError(
+            f"{path}: got the column {examples(repeated)} twice, expected it once. "
+            "Rename or remove one of them."
+        )
 
 
 def damaged(path: str, form: str, error: Exception) -> SourceError:

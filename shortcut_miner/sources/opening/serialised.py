@@ -20,6 +20,7 @@ from shortcut_miner.sources.opening.reading import MAX_SHOWN
 LISTS_NOTE = "lists written as text, unpacked"
 _HAS_BRACKETS = r"(?s)^\s*(?:\[.*\]|\{.*\})\s*$|^\s*\(\s*(?:['\"].*)?\)\s*$"
 _MEANS_A_LIST = r"['\",]|^\s*\S\s*\S\s*$"  # in a cell with brackets: quotes, commas, or nothing in between
+_IS_LIST = r"(?s)^\s*(?:\[.*\]|\(.*\))\s*$"
 _LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 _NEIGHBOURS = re.compile(r"\0\s*\0")
 _PYTHON_ERRORS = (ValueError, SyntaxError, MemoryError, RecursionError)
@@ -95,6 +96,55 @@ def unpacked_cells(
     )
     table = given.rename("cell").to_frame().join(lists, on="cell", how="left", maintain_order="left")
     return table["texts"], table["keys"]
+
+
+def only_texts(cells: pl.Series, path: str, label: Callable[[int], str]) -> pl.Series | None:
+    """Return the one text of each answer of a column of lists; None if some answer is no list.
+
+    Parameters
+    ----------
+    cells : Series of String
+        Models' answers; blank ones and nulls are none, and stay as they are.
+    path : str
+        For messages.
+    label : callable
+        Names a cell by its position.
+
+    Raises
+    ------
+    SourceError
+        All answers are lists, and some of them not of one text.
+    """
+    is_given = cells.str.contains(r"\S")
+    given = cells.filter(is_given)
+    if given.is_empty() or not given.str.contains(_IS_LIST).all():
+        return None
+    listed = {cell: _listed(cell) for cell in given.unique()}
+    if any(one is None for one in listed.values()):
+        return None
+    texts = {cell: one[0] for cell, one in listed.items() if one and len(one) == 1 and one[0] is not None}
+    is_bad = is_given & cells.is_in([*texts]).not_()
+    if is_bad.any():
+        raise SourceError(
+            problem_list(
+                f"{path}: got lists written as text in all {len(given):,} answers, {int(is_bad.sum()):,} of "
+                "them not of one text, expected one answer a row. Write each answer as text.",
+                _shown(cells, is_bad, label),
+            )
+        )
+    return cells.replace(texts)
+
+
+def _listed(cell: str) -> list[str | None] | None:
+    """Return the texts of a list, none of a list of other values; None if a text is no list."""
+    try:
+        value = list_in(cell)
+    except NoListError:
+        return [] if _has_neighbours(cell) else None
+    try:
+        return listed_texts(value) if isinstance(value, list) else None
+    except NoListError:
+        return []
 
 
 def _shown(cells: pl.Series, chosen: pl.Series, label: Callable[[int], str]) -> list[str]:

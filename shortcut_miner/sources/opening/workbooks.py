@@ -43,7 +43,8 @@ def read_sheet(source: Source) -> TextTable:
         sheet = pl.read_excel(
             io.BytesIO(source.content),
             engine="calamine",
-            read_options={"dtypes": "string"},
+            has_header=False,  # else a name that occurs twice would get a number
+            read_options={"dtypes": "string", "skip_rows": 0},
             drop_empty_rows=False,
             raise_if_empty=False,
         )
@@ -51,13 +52,13 @@ def read_sheet(source: Source) -> TextTable:
         raise damaged(source.path, ".xlsx", error) from error
     except IndexError as error:  # what Polars makes of a workbook without sheets
         raise damaged(source.path, ".xlsx", ValueError("no sheet")) from error
-    is_filled = pl.Series(
-        [any(cell is not None for cell in row) for row in sheet.iter_rows()], dtype=pl.Boolean
-    )
-    records = pl.Series(RECORD, range(len(sheet)), dtype=pl.UInt32).filter(is_filled)
-    first = 2  # below the header, counted from 1
-    frame = sheet.filter(is_filled).fill_null("")
-    return TextTable(sheet.columns, frame, records, range(first, first + len(sheet)))
+    filled = [at for at, row in enumerate(sheet.iter_rows()) if any(cell is not None for cell in row)]
+    top, *rows = filled or (0,)
+    header = [name or f"__UNNAMED__{at}" for at, name in enumerate(sheet.row(top) if filled else ())]
+    chosen = [pl.col(sheet.columns[header.index(name)]).alias(name) for name in dict.fromkeys(header)]
+    frame = sheet[pl.Series(rows, dtype=pl.UInt32)].select(chosen).fill_null("")
+    records = pl.Series(RECORD, [row - top - 1 for row in rows], dtype=pl.UInt32)
+    return TextTable(header, frame, records, range(top + 2, len(sheet) + 1))  # rows are counted from 1
 
 
 def _check_cells(source: Source) -> None:

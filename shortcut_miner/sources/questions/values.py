@@ -13,7 +13,7 @@ from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.containers import is_workbook
-from shortcut_miner.sources.opening.csv_text import header_names
+from shortcut_miner.sources.opening.csv_text import decoded, header_names
 from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.flat_tables import (
     FlatTable,
@@ -170,9 +170,9 @@ def _ids(source: Source) -> tuple[pl.DataFrame, tuple[str, ...]]:
     if columnar_form(source.content) or is_workbook(source.content):
         return _id_column(source)
     if start not in (b"[", b"{"):
-        lines = source.content.decode("utf-8", "replace").splitlines()
+        lines = decoded(source.path, source.content).splitlines()
         listed = [line.strip() for line in lines if line.strip()]
-        if listed and QUESTION_ID in header_names(source.content.split(b"\n", maxsplit=1)[0]):
+        if listed and {*_IDS} & {*header_names(source.content.split(b"\n", maxsplit=1)[0])}:
             return _id_column(source)
         return _listed(listed)
     records = split_lines(source) if start == b"{" else []

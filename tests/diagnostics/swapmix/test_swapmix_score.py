@@ -442,6 +442,30 @@ def test_a_training_plan_cannot_be_scored(tmp_path: Path, folder: Path) -> None:
         score(tmp_path / "out", {"m": folder}, ScoreConfig())
 
 
+@pytest.mark.parametrize("rows", [50, 1 << 20])
+def test_answers_that_are_all_lists_of_one_text(
+    folder: Path, tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shortcut_miner.diagnostics.swapmix.answers._ROWS_AT_ONCE", rows)
+    path = tmp_path / "lists.parquet"
+    listed = answers_of(folder).with_columns(answer=pl.format("['{}']", "answer"))
+    assert len(listed) > 50
+    listed.write_parquet(path)
+    report = score(folder / "swapmix", {"m": path}, ScoreConfig(resamples=0))
+    assert report.notes == (f"predictions of m: answer, lists written as text, unpacked: {len(listed):,}",)
+    given = folder / "swapmix-answers" / "grounded_model.parquet"
+    told = score(folder / "swapmix", {"m": given}, ScoreConfig(resamples=0)).scores["value"]
+    assert report.scores["value"].to_list() == told.to_list()
+    is_last = pl.int_range(pl.len()) == len(listed) - 1
+    listed.with_columns(answer=pl.when(is_last).then(pl.lit("red")).otherwise("answer")).write_parquet(path)
+    if rows == 50:
+        with pytest.raises(SourceError, match="got lists written as text in the first answers and other"):
+            score(folder / "swapmix", {"m": path}, ScoreConfig(resamples=0))
+    else:
+        literal = score(folder / "swapmix", {"m": path}, ScoreConfig(resamples=0)).paper_table()
+        assert literal["accuracy"].to_list() == [0.0]
+
+
 def test_answers_whose_ids_are_floats_without_leading_zeros(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "zeros.csv"
     answers = answers_of(folder)
