@@ -19,6 +19,7 @@ HARDLY_ANY_MATCH = 0.1
 _LINE_MARKS = ".,;:!?\"'`*\u201c\u201d\u2018\u2019\u2026"  # at the ends of a line
 _MARKS = f"{_LINE_MARKS}()[]{{}}"  # at the ends of a word
 _BLANKS = " \t\r\n\u00a0"
+_NOTHING = rf"[\s{_LINE_MARKS}]"  # a line of these alone is a blank one
 # In a large set almost any word is the right answer to some question; such a word is no choice elsewhere.
 _LEAST_QUESTIONS = 2
 _EVERYONE = ""  # the group of questions whose type is not known
@@ -190,8 +191,8 @@ def _part(text: pl.Expr, how: str) -> pl.Expr:
     start = ""
     if how != "first-line":
         mark = _whole(how.removeprefix(AFTER))
-        start, text = rf"(?is)^.*{mark}", text.str.replace(rf"(?i)(?:{mark}\s*)+$", "")
-    return text.str.extract(rf"{start}\s*([^\r\n]+)").str.strip_chars(f"{_LINE_MARKS}{_BLANKS}")
+        start, text = rf"(?is)^.*{mark}", text.str.replace(rf"(?i)(?:{mark}{_NOTHING}*)+$", "")
+    return text.str.extract(rf"{start}{_NOTHING}*([^\r\n]+)").str.strip_chars(f"{_LINE_MARKS}{_BLANKS}")
 
 
 def _whole(text: str) -> str:

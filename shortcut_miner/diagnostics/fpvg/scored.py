@@ -43,6 +43,8 @@ def scores_of(
 def full_set_scores(answers: Mapping[str, pl.DataFrame], scorer: str, config: ScoreConfig) -> pl.DataFrame:
     """Return the accuracies over every question that a run answered under the condition, evaluable or not.
 
+    With ``on_missing="skip"`` over those that all runs answered under it, so that they compare.
+
     Parameters
     ----------
     answers : mapping of str to pl.DataFrame
@@ -54,8 +56,25 @@ def full_set_scores(answers: Mapping[str, pl.DataFrame], scorer: str, config: Sc
         Figure(f"accuracy_{condition}", right[place], known[place])
         for place, condition in enumerate(CONDITIONS)
     ]
+    if config.on_missing == "skip":
+        answers = _answered_by_all(answers)
     of_run = {run: (table, _answer_codes(table)) for run, table in answers.items()}
     return _figure_rows(wanted, of_run, (), scorer, config).with_columns(group=pl.lit(EVERY_QUESTION))
+
+
+def _answered_by_all(answers: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """Return the tables without the answers, under each condition, to questions that some run lacks there."""
+    is_there = [table.select(pl.col(CONDITIONS).is_not_null()) for table in answers.values()]
+    by_all = {
+        condition: pl.select(pl.all_horizontal(table[condition] for table in is_there)).to_series()
+        for condition in CONDITIONS
+    }
+    return {
+        run: table.with_columns(
+            pl.when(by_all[condition]).then(condition).alias(condition) for condition in CONDITIONS
+        )
+        for run, table in answers.items()
+    }
 
 
 def _answer_codes(table: pl.DataFrame) -> Ints:

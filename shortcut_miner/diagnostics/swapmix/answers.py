@@ -20,7 +20,7 @@ from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_blocks
 from shortcut_miner.sources.opening.ids import LOST_ZEROS, zeros_back
-from shortcut_miner.sources.opening.reading import RECORD, find_problems, settle, without_bad
+from shortcut_miner.sources.opening.reading import RECORD, find_problems, is_blank, settle, without_bad
 from shortcut_miner.sources.opening.serialised import LISTS_NOTE, only_texts
 from shortcut_miner.sources.recognise import check_no_other_kind
 from shortcut_miner.text import answer_forms
@@ -270,7 +270,8 @@ def _blocks(flat: FlatTable, config: ScoreConfig, dropped: "Counter[str]") -> It
                 )
         found = list(problems)
         for name, expected in _EXPECTED.items():
-            found += find_problems(block, pl.col(name).is_null(), name, expected)
+            is_bad = is_blank(name).fill_null(True) if name == "question_id" else pl.col(name).is_null()
+            found += find_problems(block, is_bad, name, expected)
         dropped.update(settle(flat.path, "answers", found, flat.total, config.on_bad_row, flat.label))
         yield without_bad(block, found)
 

@@ -96,19 +96,28 @@ def read_results(
     SourceError
         A file can't be read or is of another layout.
     SchemaError
-        The two files are of other questions, or a question has too few answers.
+        The two files are of other questions or right answers, or a question has too few answers.
     """
     sources = {
         "class_results": open_source(class_results),
         "attribute_results": open_source(attribute_results),
     }
-    classes, attributes = (_read(source) for source in sources.values())
+    (classes, of_classes), (attributes, of_attributes) = (_read(source) for source in sources.values())
+    unasked = {"class_results": of_classes, "attribute_results": of_attributes}
     odd = sorted(classes.keys() ^ attributes.keys())
     if odd and on_missing == "error":
         raise SchemaError(
             f"{class_results} and {attribute_results}: got {len(odd):,} questions in one of them only "
             f"({examples(odd)}), expected the same questions. Give both runs of one model, or read a missing "
             "question as no such swap with --on-missing no-swap, or leave it out with --on-missing skip."
+        )
+    unlike = sorted(
+        one for one in classes.keys() & attributes.keys() if classes[one].right != attributes[one].right
+    )
+    if unlike:
+        raise SchemaError(
+            f"{class_results} and {attribute_results}: got {len(unlike):,} questions with two right "
+            f"answers ({examples(unlike)}), expected the same in both. Give both runs of one model."
         )
     dropped = {
         f"{role}: question without an answer": lost
@@ -132,7 +141,12 @@ def read_results(
             for run, other in ((classes, attributes), (attributes, classes))
         )  # fmt: skip
     found = _joined(classes, attributes, {role: source.facts() for role, source in sources.items()})
-    return dataclasses.replace(found, dropped=dropped)
+    notes = tuple(
+        f"{role}: questions about which no object was swapped, so that no answer is known: {count:,}"
+        for role, count in unasked.items()
+        if count
+    )
+    return dataclasses.replace(found, notes=notes + found.notes, dropped=dropped)
 
 
 def _joined(
@@ -183,16 +197,23 @@ def _numbered(names: list[str]) -> list[int]:
     return numbers
 
 
-def _read(source: Source) -> dict[str, _Answers]:
+def _read(source: Source) -> tuple[dict[str, _Answers], int]:
+    """Return a run's answers, and to how many questions of the file it has none."""
     try:
         images = msgspec.json.decode(source.content, type=dict[str, dict[str, msgspec.Raw]])
         is_scene = any("answers" in records for records in images.values())
-        found = dict(_scene_answers(images) if is_scene else _detector_answers(images))
+        found: dict[str, _Answers] = {}
+        for one, run in _scene_answers(images) if is_scene else _detector_answers(images):
+            if found.setdefault(one, run) is not run:
+                raise _LayoutError(f"question {one} under the images {found[one].image!r} and {run.image!r}")
     except (*DECODE_ERRORS, _LayoutError) as error:
         raise SourceError(
             f"{source.path}: got {error}, expected the result JSON of the released evaluation scripts. "
             "Check that this is the right file."
         ) from error
+    unasked = [one for one, run in found.items() if is_scene and not run.given and not run.names]
+    for one in unasked:
+        del found[one]
     if not found:
         raise SourceError(f"{source.path}: got no answers, expected some. Check that this is the right file.")
     problems = [
@@ -208,7 +229,7 @@ def _read(source: Source) -> dict[str, _Answers]:
                 problems,
             )
         )
-    return found
+    return found, len(unasked)
 
 
 def _detector_answers(images: Mapping[str, Mapping[str, msgspec.Raw]]) -> Iterator[tuple[str, _Answers]]:
@@ -225,7 +246,7 @@ def _scene_answers(images: Mapping[str, Mapping[str, msgspec.Raw]]) -> Iterator[
         if "answers" not in records:
             continue
         right = msgspec.json.decode(records["answers"], type=dict[str, _Answer])
-        found: dict[str, _Answers] = {}
+        found = {question: _Answers(image, answer, [], []) for question, answer in right.items()}
         for name, raw in records.items():
             if name == "answers":
                 continue
@@ -234,10 +255,20 @@ def _scene_answers(images: Mapping[str, Mapping[str, msgspec.Raw]]) -> Iterator[
                 raise _LayoutError(f"no answer to the questions {examples(unknown)} of image {image!r}")
             if odd := [change for change in one.prediction if not change.isdecimal()]:
                 raise _LayoutError(f"the changes {examples(odd)} of image {image!r}, which are no numbers")
+            if one.relevant_questions and len(one.prediction) != len(one.changes):
+                raise _LayoutError(
+                    f"{len(one.prediction):,} predictions for the {len(one.changes):,} changes of object "
+                    f"{name!r} of image {image!r}"
+                )
             for change, batches in sorted(one.prediction.items(), key=lambda item: int(item[0])):
-                given = chain.from_iterable(batches.pred)
-                for question, answer in zip(one.relevant_questions, given, strict=False):
-                    run = found.setdefault(question, _Answers(image, right[question], [], []))
+                given = list(chain.from_iterable(batches.pred))
+                if len(given) != len(one.relevant_questions):
+                    raise _LayoutError(
+                        f"{len(given):,} answers to the {len(one.relevant_questions):,} questions of change "
+                        f"{change}, object {name!r} of image {image!r}"
+                    )
+                for question, answer in zip(one.relevant_questions, given, strict=True):
+                    run = found[question]
                     if change == "0":
                         # Every object repeats the answer without a swap.
                         run.given = run.given or [answer]

@@ -367,6 +367,13 @@ def test_what_is_not_given_is_named(given: set[str], got: str, advice: str, tmp_
 RESULT = '{"1": {"007": {"ans": 3, "changes": ["original", "a_to_b", "a_to_c"], "pred": [[3, 3], [%s]]}}}'
 
 
+def scene(predictions: list[list[int]]) -> dict[str, object]:
+    """Return an image of perfect-sight results: one object, asked about in p and q, and r about none."""
+    batches = {str(change): {"pred": [given]} for change, given in enumerate(predictions)}
+    swapped = {"changes": ["original", "a"], "prediction": batches, "relevant_questions": ["p", "q"]}
+    return {"answers": {"p": 1, "q": 1, "r": 1}, "o": swapped}
+
+
 def write_results(tmp_path: Path, classes: str, attributes: str) -> tuple[Path, Path]:
     paths = tmp_path / "classes.json", tmp_path / "attributes.json"
     for path, text in zip(paths, (classes, attributes), strict=True):
@@ -391,6 +398,12 @@ def test_results_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     assert "read a missing question as no such swap with --on-missing no-swap" in str(caught.value)
     with pytest.raises(SchemaError, match="got no question in both, expected at least one"):
         score_results(*write_results(tmp_path, RESULT % "3", other), ScoreConfig(on_missing="skip"))
+    other = (RESULT % "3").replace('"ans": 3', '"ans": 4')
+    with pytest.raises(SchemaError, match=r"got 1 questions with two right answers \('007'\)"):
+        score_results(*write_results(tmp_path, RESULT % "3", other), ScoreConfig())
+    twice = json.dumps({"1": json.loads(RESULT % "3")["1"], "2": json.loads(RESULT % "4")["1"]})
+    with pytest.raises(SourceError, match="question 007 under the images '1' and '2'"):
+        score_results(*write_results(tmp_path, RESULT % "3", twice), ScoreConfig())
     with pytest.raises(ConfigError, match="k: got 3, expected at most 2, the swaps of each kind"):
         score_results(*write_results(tmp_path, RESULT % "3", RESULT % "3"), ScoreConfig(k=3))
     with pytest.raises(ConfigError, match="columns: got 'answer=x', expected none with result files"):
@@ -425,6 +438,15 @@ def test_a_question_that_one_run_lacks(tmp_path: Path) -> None:
     skipped = score_results(*paths, ScoreConfig(resamples=0, on_missing="skip"))
     assert skipped.paper_table().row(0) == ("model", 100.0, 100.0, 0.0, 100.0, 0.0, 0.0)
     assert (skipped.scores["n"].to_list(), skipped.dropped) == ([1] * 6, lost)
+
+
+def test_a_question_about_which_nothing_was_swapped_is_told(tmp_path: Path) -> None:
+    flips, stays = (json.dumps({"i": scene([[1, 2], [changed, 2]])}) for changed in (5, 1))
+    report = score_results(*write_results(tmp_path, flips, stays), ScoreConfig(resamples=0))
+    assert report.paper_table().row(0) == ("model", 50.0, 100.0, 0.0, 100.0, 0.0, 0.0)
+    assert report.scores["n"].to_list() == [2, 1, 1, 1, 2, 2]
+    told = "questions about which no object was swapped, so that no answer is known: 1"
+    assert report.notes == (f"class_results: {told}", f"attribute_results: {told}")
 
 
 def test_a_training_plan_cannot_be_scored(tmp_path: Path, folder: Path) -> None:
@@ -499,6 +521,9 @@ def test_answers_whose_ids_are_floats_without_leading_zeros(folder: Path, tmp_pa
             },
             "the changes 'x' of image 'i', which are no numbers",
         ),
+        (scene([[1, 1], [2]]), "1 answers to the 2 questions of change 1, object 'o' of image 'i'"),
+        (scene([[1, 1], [2, 2, 2]]), "3 answers to the 2 questions of change 1, object 'o' of image 'i'"),
+        (scene([[1, 1]]), "1 predictions for the 2 changes of object 'o' of image 'i'"),
     ],
 )  # fmt: skip
 def test_results_that_the_scripts_do_not_write_are_refused(image: object, told: str, tmp_path: Path) -> None:
