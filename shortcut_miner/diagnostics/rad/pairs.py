@@ -9,7 +9,7 @@ import polars as pl
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.rad.config import PairFiles
 from shortcut_miner.diagnostics.rad.inputs import read_questions
-from shortcut_miner.diagnostics.rad.outputs import read_folder
+from shortcut_miner.diagnostics.rad.outputs import RadFolder
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError, examples
 from shortcut_miner.options import AnswerOptions, OnBadRow
 from shortcut_miner.sources.answers.predictions import read_answers
@@ -45,9 +45,8 @@ class Aligned:
     facts: InputFacts = InputFacts()  # noqa: RUF009  # frozen
 
 
-def aligned_folder(path: Path) -> Aligned:
-    """Return what a build's folder aligns; see :func:`.outputs.read_folder` for errors."""
-    folder = read_folder(path)
+def aligned_folder(folder: RadFolder) -> Aligned:
+    """Return what a build's folder aligns."""
     return Aligned(folder.pairs(), folder.questions, folder.augmented_questions())
 
 
