@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from shortcut_miner.errors import SourceError
 
 JOURNAL = ".shortcut-miner-journal.json"
 STAGING_PREFIX = ".shortcut-miner-staging-"
+_LONGEST_NAME = 255  # bytes
 # File systems that can't lock or sync a folder say so like this; all others do.
 _NOT_SUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOLCK, errno.ENOSYS, errno.EBADF)  # the last: NFS
 
@@ -67,8 +69,28 @@ def is_plain_name(name: object) -> bool:
     >>> [is_plain_name(name) for name in ("a.txt", "b/../../a.txt", "b/a.txt", "../a.txt", ".a", "", 7)]
     [True, False, False, False, False, False, False]
     """
-    is_visible = isinstance(name, str) and name != "" and not name.startswith(".")
-    return is_visible and Path(str(name)).name == name and "\\" not in str(name)
+    return (
+        isinstance(name, str)
+        and name.isprintable()  # no NUL, no half of a character
+        and 0 < len(name.encode()) <= _LONGEST_NAME
+        and not name.startswith(".")
+        and Path(name).name == name
+        and "\\" not in name
+    )
+
+
+def _is_as(path: Path, expected: Digest | None) -> bool:
+    """Return whether a file has this digest or, for None, whether nothing of any kind is there."""
+    return digest_of(path) == expected and (expected is not None or not _is_there(path))
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether there is anything of this name; PermissionError if that can't be seen."""
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 @contextlib.contextmanager
@@ -126,11 +148,16 @@ def commit(folder: Path, staging: Path, changes: Sequence[Change]) -> None:
 
 
 def is_decided(folder: Path, staging: Path) -> bool:
-    """Return whether the changes of a staging folder are in the folder's journal."""
+    """Return whether the changes of a staging folder are in the folder's journal.
+
+    A journal that can't be read now may be of these changes: its files must not be thrown away.
+    """
     try:
-        return bool(json.loads((folder / JOURNAL).read_bytes())["staging"] == staging.name)
-    except (OSError, ValueError, LookupError, TypeError):
+        return _read(folder / JOURNAL)[0].name == staging.name
+    except FileNotFoundError:
         return False
+    except (OSError, SourceError):
+        return True
 
 
 def finish_interrupted(folder: Path) -> None:
@@ -161,19 +188,24 @@ def finish_locked(folder: Path) -> None:
     staging, changes = _read(folder / JOURNAL)
     pending, lost = [], []
     for change in changes:
-        now = digest_of(folder / change.name)
+        file, staged = folder / change.name, staging / change.name
         if change.after is None:
-            if now == change.before:
+            if _is_as(file, change.before):
                 pending.append(change)
-        elif (staging / change.name).is_file():
-            if now != change.before and os.path.lexists(folder / change.name):
+        elif _is_there(staged):
+            if digest_of(staged) != change.after:
                 raise SourceError(
-                    f"{folder / change.name}: got a file changed since a run was stopped that was to replace "
+                    f"{staged}: got a file changed since a run wrote it, expected it as it was. "
+                    f"Move your own files in {folder} elsewhere, delete it, and run the command again."
+                )
+            if _is_there(file) and not _is_as(file, change.before):
+                raise SourceError(
+                    f"{file}: got a file changed since a run was stopped that was to replace "
                     "it, expected the one that was there. Move it elsewhere, and run the command again."
                 )
             pending.append(change)
-        elif now != change.after and now in (None, change.before):  # else it was moved, and changed since
-            lost.append(change)
+        elif (now := digest_of(file)) != change.after and now in (None, change.before):
+            lost.append(change)  # else it was moved, and changed since
     to_change = [change for change in changes if change.after not in (None, change.before)]
     if lost and len(lost) < len(to_change):
         raise SourceError(
@@ -203,6 +235,8 @@ def _apply(folder: Path, staging: Path, changes: Sequence[Change]) -> None:
 
 def _read(journal: Path) -> tuple[Path, list[Change]]:
     try:
+        if not stat.S_ISREG(journal.lstat().st_mode):
+            raise ValueError("no regular file")
         content = json.loads(journal.read_bytes())
         changes = [
             Change(one["name"], as_digest(one["before"]), as_digest(one["after"]))
@@ -210,9 +244,12 @@ def _read(journal: Path) -> tuple[Path, list[Change]]:
         ]
         staging = content["staging"]
         known = all(is_plain_name(change.name) for change in changes)
-        if not (known and staging.startswith(STAGING_PREFIX) and Path(staging).name == staging):
+        known &= is_plain_name(staging.removeprefix(".")) and staging.startswith(STAGING_PREFIX)
+        if not known or (journal.parent / staging).is_symlink():
             raise ValueError("names that no run writes")
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        if any(change.before == change.after is None for change in changes):
+            raise ValueError("a change that is none")
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise SourceError(
             f"{journal}: got {error}, expected the journal of a run. Move this file elsewhere."
         ) from error

@@ -141,10 +141,10 @@ def _our_manifest(out: Path) -> dict[str, Any]:
     if not os.path.lexists(path):
         return {}
     try:
-        found = read_json_file(path)
+        found = None if path.is_symlink() else read_json_file(path)
     except SourceError:
         found = None
-    if not isinstance(found, dict) or found.get("package") != "shortcut_miner" or path.is_symlink():
+    if not isinstance(found, dict) or found.get("package") != "shortcut_miner":
         raise ConfigError(
             f"--out {out}: got a folder with a {MANIFEST} that shortcut-miner did not write, expected none "
             f"or its own. {_ANOTHER}"
@@ -199,12 +199,10 @@ def _check_inputs(out: Path, names: Sequence[str], inputs: Inputs) -> None:
 def _check_options(out: Path, manifest: Mapping[str, Any], config: Mapping[str, Any]) -> None:
     """Raise ConfigError if a folder's options are not those of the run, naming them."""
     there, now = _flat(manifest["config"]), _flat(json.loads(json.dumps(config)))
+    if _CAP in there and _is_derived(out):
+        there[_CAP] = None
     names = {*there, *now} if manifest.get("version") == __version__ else {*there} & {*now}
-    other = sorted(
-        name
-        for name in names
-        if now.get(name) not in (there.get(name), _BY_INPUTS) and (name, now.get(name)) != _BY_MEMORY
-    )
+    other = sorted(name for name in names if now.get(name) not in (there.get(name), _BY_INPUTS))
     if other:
         told = ", ".join(
             f"{name} {_shown(there.get(name))}, now {_shown(now.get(name))}" for name in other[:_MOST_OPTIONS]
@@ -218,7 +216,16 @@ def _check_options(out: Path, manifest: Mapping[str, Any], config: Mapping[str, 
 
 _MOST_OPTIONS = 8
 _BY_INPUTS = "auto"  # what it comes to is known when the inputs are
-_BY_MEMORY = ("max_rules", None)  # the memory decides, and nothing is recorded unless the cap was reached
+_CAP = "max_rules"  # where it is none, the memory decides; what it decided is recorded if it was reached
+
+
+def _is_derived(out: Path) -> bool:
+    """Return whether the cap on rules in a folder's manifest is not the user's, as its run record says."""
+    try:
+        limits = read_json_file(out / RUN_RECORD)["limits"]
+    except (SourceError, LookupError, TypeError):
+        return False
+    return isinstance(limits, dict) and _CAP in limits
 
 
 def _shown(value: object) -> str:
@@ -296,8 +303,8 @@ def _publish(staging: Path, out: Path, inputs: Inputs | None, force: bool, add: 
             kept = {name: one for name, one in manifest["files"].items() if name not in files}
         else:
             manifest, kept = read_json_file(staging / MANIFEST), {}
-        # The cap on rules was compared before the work, when it was the user's.
-        asked = {**manifest["config"], **dict([_BY_MEMORY])}
+        # The cap on rules was compared before the work, when it was the user's or none.
+        asked = {**manifest["config"], _CAP: _BY_INPUTS}
         ours = _checked(out, manifest["command"], asked, names, inputs, force)
         listed = {name: dataclasses.asdict(one) for name, one in files.items() if one and name != RUN_RECORD}
         write_json(manifest | {"files": kept | listed}, staging / MANIFEST)

@@ -7,20 +7,22 @@ inputs lay is in ``run.json``; they are also found, by size and digest, in a fol
 import dataclasses
 import inspect
 import tempfile
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from shortcut_miner import rooms
 from shortcut_miner.datasets.reports import BuildReport
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
-from shortcut_miner.journal import digest_of, finish_interrupted
+from shortcut_miner.journal import digest_of, finish_interrupted, is_plain_name
 from shortcut_miner.options import PathText, as_path, as_path_if_given, option_name
 from shortcut_miner.sources.opening.files import find_file
 from shortcut_miner.storage import MANIFEST, RUN_RECORD, read_json_file
 from shortcut_miner.version import __version__
 
 Builder = Callable[..., BuildReport]
+Record = Mapping[str, Any]  # of one file, in a manifest's inputs
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,8 +35,8 @@ class Repetition:
         The folder that was repeated.
     command : str
         What built it, such as "rad build".
-    inputs : dict of str to str
-        The files that were read, by role.
+    inputs : dict of str to str or list of str
+        The files that were read, by role; a list where several were put together.
     out : Path or None
         What was built; None if it was thrown away, or nothing was built.
     files : dict of str to str
@@ -45,7 +47,7 @@ class Repetition:
 
     folder: Path
     command: str
-    inputs: dict[str, str]
+    inputs: dict[str, str | list[str]]
     out: Path | None
     files: dict[str, str]
     notes: tuple[str, ...]
@@ -109,7 +111,7 @@ def repeat(
         roles = inspect.signature(build).parameters
         inputs = _find_inputs(path, manifest, roles, data, Path(temporary))
         options = _options(manifest["config"], build)
-        found = {role: str(one if isinstance(one, str) else one.resolve()) for role, one in inputs.items()}
+        found = {role: _shown(one) for role, one in inputs.items()}
         if dry_run:
             return Repetition(path, manifest["command"], found, None, {}, ())
         target = Path(temporary) / "out" if new is None else new
@@ -141,6 +143,12 @@ def _read(path: Path) -> tuple[dict[str, Any], Builder]:
     return manifest, known[command]
 
 
+def _shown(found: Any) -> Any:
+    if isinstance(found, list):
+        return [_shown(one) for one in found]
+    return found if isinstance(found, str) else str(found.resolve())
+
+
 def _options(config: Mapping[str, Any], build: Builder) -> dict[str, Any]:
     """Return a manifest's options as arguments of the function that builds."""
     known = inspect.signature(build).parameters
@@ -158,22 +166,22 @@ def _options(config: Mapping[str, Any], build: Builder) -> dict[str, Any]:
 
 def _find_inputs(
     folder: Path, manifest: Mapping[str, Any], roles: Container[str], data: Path | None, temporary: Path
-) -> dict[str, str | Path]:
+) -> dict[str, Any]:
     """Return the files to read by role, or raise SourceError with all that are missing."""
     run = folder / RUN_RECORD
     record = read_json_file(run) if run.is_file() else {}
     given = record.get("files") if isinstance(record, dict) else None
-    paths = {role: Path(path) for role, path in given.items()} if isinstance(given, dict) else {}
+    paths = _places(given) if isinstance(given, dict) else {}
     recorded = _recorded(folder, manifest)
     there = _below(data) if data is not None else []
-    found: dict[str, str | Path] = {}
+    found: dict[str, Any] = {}
     problems = []
     for role in (one for one in {**recorded, **paths} if one in roles):
-        place = _find_one(recorded.get(role), paths.get(role), there, temporary / role)
-        if place is None:
-            problems.append(_missing(role, recorded.get(role), paths.get(role)))
-        else:
-            found[role] = place
+        pairs = _paired(recorded.get(role, []), paths.get(role, []))
+        places = [_find_one(*pair, there, temporary / f"{role}-{at}") for at, pair in enumerate(pairs)]
+        lost = [pair for pair, place in zip(pairs, places, strict=True) if place is None]
+        problems += [_missing(role, *pair) for pair in lost]
+        found[role] = places[0] if len(places) == 1 else places
     if problems:
         where = "where they were" if data is None else f"where they were, or in {data}"
         title = f"{folder}: got no file for {len(problems)} of its inputs, expected them {where}. "
@@ -181,8 +189,25 @@ def _find_inputs(
     return found
 
 
-def _recorded(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return a manifest's inputs by role, if it has all that tells them."""
+def _paired(records: Sequence[Record], paths: Sequence[Path]) -> list[tuple[Record | None, Path | None]]:
+    """Return what is recorded of each file that an input consists of, and where it was."""
+    if len(records) > len(paths) == 1 and paths[0].is_dir():
+        return [(None, paths[0])]  # a folder of them: the comparison tells whether it is as it was
+    return [*zip_longest(records, paths if len(paths) >= len(records) else [])]
+
+
+def _places(given: Mapping[str, Any]) -> dict[str, list[Path]]:
+    """Return the paths of a run record by role, without what is none."""
+    several = {role: one if isinstance(one, list) else [one] for role, one in given.items()}
+    return {
+        role: [Path(one) for one in some]
+        for role, some in several.items()
+        if some and all(isinstance(one, str) for one in some)
+    }
+
+
+def _recorded(folder: Path, manifest: Mapping[str, Any]) -> dict[str, list[Record]]:
+    """Return a manifest's inputs by role, several where files were put together, if all of them are told."""
     told = {"role": str, "name": str, "size": int, "sha256": str}
     for one in manifest["inputs"]:
         is_dict = isinstance(one, dict)
@@ -191,11 +216,18 @@ def _recorded(folder: Path, manifest: Mapping[str, Any]) -> dict[str, dict[str, 
                 f"{folder / MANIFEST}: got an input {one!r}, expected its {', '.join(told)}. "
                 "Take the manifest as it was written."
             )
-    return {one["role"]: one for one in manifest["inputs"]}
+    return _by_role(manifest["inputs"])
+
+
+def _by_role(records: Iterable[Record]) -> dict[str, list[Record]]:
+    found: dict[str, list[Record]] = {}
+    for one in records:
+        found.setdefault(one["role"], []).append(one)
+    return found
 
 
 def _find_one(
-    recorded: Mapping[str, Any] | None, path: Path | None, there: Sequence[tuple[Path, int]], links: Path
+    recorded: Record | None, path: Path | None, there: Sequence[tuple[Path, int]], links: Path
 ) -> str | Path | None:
     """Return an input: where it was, else a file of its digest."""
     if recorded is None:  # named, but not read, or read beside another file
@@ -208,8 +240,8 @@ def _find_one(
     name, _, member = recorded["name"].partition("/")
     for file, size in there:
         if size == recorded["size"] and _is_recorded(file, recorded):
-            if file.name != name:  # its name is part of the record: give it back
-                links.mkdir()
+            if file.name != name and is_plain_name(name.removeprefix(".")):
+                links.mkdir()  # its name is part of the record: give it back
                 (links / name).symlink_to(file.resolve())
                 file = links / name
             return file / member if member else file
@@ -218,13 +250,13 @@ def _find_one(
     return next((one for one in places if one and one.exists() and not _is_alone(one, recorded)), None)
 
 
-def _is_recorded(path: Path, recorded: Mapping[str, Any]) -> bool:
+def _is_recorded(path: Path, recorded: Record) -> bool:
     file, _ = find_file(path)
     digest = digest_of(file.resolve()) if file.exists() else None
     return digest is not None and (digest.size, digest.sha256) == (recorded["size"], recorded["sha256"])
 
 
-def _is_alone(path: Path, recorded: Mapping[str, Any]) -> bool:
+def _is_alone(path: Path, recorded: Record) -> bool:
     """Return whether the record can be of this file by itself: of several, the sizes are added up."""
     file, _ = find_file(path)
     return file.is_file() and file.stat().st_size >= recorded["size"]
@@ -241,7 +273,7 @@ def _below(data: Path) -> list[tuple[Path, int]]:
     return [(path, path.stat().st_size) for path in sorted(data.rglob("*")) if path.exists()]
 
 
-def _missing(role: str, recorded: Mapping[str, Any] | None, path: Path | None) -> str:
+def _missing(role: str, recorded: Record | None, path: Path | None) -> str:
     if recorded is None:
         return f"{option_name(role)} {path}: no such file"
     told = (
@@ -256,7 +288,9 @@ def _missing(role: str, recorded: Mapping[str, Any] | None, path: Path | None) -
 
 def _compared(folder: Path, new: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
     """Return for each file of two folders' manifests whether both have it, with the same bytes."""
-    names = {*manifest.get("files", ()), *read_json_file(new / MANIFEST)["files"]}
+    listed = manifest.get("files")
+    older = [name for name in listed if is_plain_name(name)] if isinstance(listed, dict | list) else []
+    names = {*older, *read_json_file(new / MANIFEST)["files"]}
     files = {}
     for name in (*sorted(names - {MANIFEST}), MANIFEST):
         there, here = digest_of(folder / name), digest_of(new / name)
@@ -275,7 +309,7 @@ def _explained(older: Mapping[str, Any], newer: Mapping[str, Any]) -> tuple[str,
             f"built by version {older.get('version')}, repeated by {newer['version']}: every table and the "
             "manifest name the version"
         )
-    before, after = ({one["role"]: one for one in each["inputs"]} for each in (older, newer))
+    before, after = (_by_role(each["inputs"]) for each in (older, newer))
     changed = [role for role in {**before, **after} if before.get(role) != after.get(role)]
     if changed:
         notes.append(f"the inputs are not the same: {', '.join(changed)}")

@@ -182,6 +182,9 @@ def write_json(value: object, path: Path) -> None:
 def read_json_file(path: Path) -> Any:
     """Return the JSON value of one of our own files, or raise SourceError naming it."""
     try:
+        if not path.is_file():  # a pipe would never end; what is missing is told as such
+            path.stat()
+            raise OSError("no regular file")
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise SourceError(

@@ -1,16 +1,19 @@
 """The journal: a run that is stopped at any moment leaves the old folder or the new one, never a mixture."""
 
+import dataclasses
+import hashlib
 import json
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from publishing_cases import contents, names, write
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.journal import JOURNAL, finish_interrupted
+from shortcut_miner.journal import JOURNAL, Digest, finish_interrupted
 from shortcut_miner.publishing import check_target
 
 # ---- killed at every file operation ----
@@ -173,7 +176,14 @@ def test_a_decided_run_whose_files_are_all_gone_is_as_if_it_never_was(tmp_path: 
     assert not (out / JOURNAL).exists()
 
 
-_NOTHING = '"before": null, "after": null'
+def journal(name: str, *, staging: str = ".shortcut-miner-staging-x", **change: Any) -> str:
+    """Return a journal that is to give a file of five bytes its name."""
+    whole = {"name": name, "before": None, "after": dataclasses.asdict(digest("ours\n"))} | change
+    return json.dumps({"staging": staging, "changes": [whole]})
+
+
+def digest(text: str) -> Digest:
+    return Digest(len(text), hashlib.sha256(text.encode()).hexdigest())
 
 
 @pytest.mark.parametrize(
@@ -184,16 +194,137 @@ _NOTHING = '"before": null, "after": null'
         '{"staging": "..", "changes": []}',
         '{"staging": 7, "changes": []}',
         *(
-            f'{{"staging": ".shortcut-miner-staging-", "changes": [{{"name": "{name}", {_NOTHING}}}]}}'
-            for name in ("../x", "b/x", "b/../../x", "/tmp/x")
+            journal(name)
+            for name in (
+                "../x",
+                "/tmp/x",
+                "b/x",
+                "b/../../x",
+                ".x",
+                "a\0b",
+                "\ud800",
+                "a\x1b",
+                "\u00e9" * 128,
+                "",
+            )
         ),
+        journal("a", before=None, after=None),
+        journal("a", staging=".shortcut-miner-staging-x/.."),
+        journal("a", staging=".shortcut-miner-staging-\0"),
+        "[" * 200_000,
     ],
+    ids=lambda text: text[:120],
 )
 def test_a_journal_that_no_run_wrote(tmp_path: Path, text: str) -> None:
     (tmp_path / JOURNAL).write_text(text)
     with pytest.raises(SourceError, match=r"journal\.json: got .*, expected the journal of a run"):
         finish_interrupted(tmp_path)
     assert (tmp_path / JOURNAL).read_text() == text
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "link"])
+def test_a_journal_that_is_no_file(tmp_path: Path, kind: str) -> None:
+    """A pipe has no end to wait for."""
+    (tmp_path / "elsewhere").write_text(journal("a"))
+    path = tmp_path / JOURNAL
+    made: dict[str, Callable[[], object]] = {
+        "pipe": lambda: os.mkfifo(path),
+        "folder": path.mkdir,
+        "link": lambda: path.symlink_to("elsewhere"),
+    }
+    made[kind]()
+    with pytest.raises(SourceError, match="got no regular file, expected the journal of a run"):
+        finish_interrupted(tmp_path)
+    assert os.path.lexists(path)
+
+
+def test_a_journal_takes_no_file_from_another_folder(tmp_path: Path) -> None:
+    other, out = tmp_path / "other", tmp_path / "out"
+    other.mkdir()
+    out.mkdir()
+    (other / "thesis.tex").write_text("ours\n")
+    (out / ".shortcut-miner-staging-x").symlink_to(other)
+    (out / JOURNAL).write_text(journal("thesis.tex"))
+    with pytest.raises(SourceError, match="got names that no run writes"):
+        finish_interrupted(out)
+    assert names(other) == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("staged", ["damaged", "link"])
+def test_a_staged_file_that_is_not_as_it_was_written_gets_no_name(tmp_path: Path, staged: str) -> None:
+    folder = tmp_path / ".shortcut-miner-staging-x"
+    folder.mkdir()
+    (tmp_path / "elsewhere").write_text("ours\n")
+    if staged == "link":
+        (folder / "a.txt").symlink_to(tmp_path / "elsewhere")
+    else:
+        (folder / "a.txt").write_text("our")
+    (tmp_path / JOURNAL).write_text(journal("a.txt"))
+    with pytest.raises(SourceError, match=r"a\.txt: got a file changed since a run wrote it"):
+        finish_interrupted(tmp_path)
+    assert not os.path.lexists(tmp_path / "a.txt")
+    assert os.path.lexists(folder / "a.txt")
+
+
+@pytest.mark.parametrize("kind", ["link", "dangling link", "folder"])
+def test_what_is_no_file_is_not_replaced_where_nothing_was(tmp_path: Path, kind: str) -> None:
+    folder = tmp_path / ".shortcut-miner-staging-x"
+    folder.mkdir()
+    (folder / "a.txt").write_text("ours\n")
+    (tmp_path / "mine").write_text("mine")
+    path = tmp_path / "a.txt"
+    path.mkdir() if kind == "folder" else path.symlink_to("mine" if kind == "link" else "nowhere")
+    (tmp_path / JOURNAL).write_text(journal("a.txt"))
+    with pytest.raises(SourceError, match=r"a\.txt: got a file changed since a run was stopped"):
+        finish_interrupted(tmp_path)
+    assert path.is_dir() if kind == "folder" else path.is_symlink()
+    path.rmdir() if kind == "folder" else path.unlink()
+    finish_interrupted(tmp_path)
+    assert names(tmp_path) == ["a.txt", "mine"]
+
+
+def test_a_run_whose_journal_can_not_be_read_keeps_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when no more files may be opened: what is decided must stay possible."""
+    old_folder(tmp_path)
+    read, move = Path.read_bytes, Path.replace
+
+    def no_journal(path: Path) -> bytes:
+        if path.name == JOURNAL:
+            raise OSError(24, "Too many open files")
+        return read(path)
+
+    def stop(path: Path, target: Path) -> Path:
+        if target.name == "c.txt":
+            raise OSError(24, "Too many open files")
+        return move(path, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "read_bytes", no_journal)
+        patched.setattr(Path, "replace", stop)
+        with pytest.raises(SourceError, match="The new files are complete"):
+            rebuild(tmp_path)
+    assert state_of(tmp_path) == "new"
+
+
+def test_files_that_can_not_be_seen_are_not_taken_as_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user's staging folder is closed to all others."""
+    half_renamed(tmp_path)
+    seen = Path.lstat
+
+    def closed(path: Path) -> os.stat_result:
+        if path.parent.name.startswith(".shortcut-miner-staging-"):
+            raise PermissionError(13, "Permission denied")
+        return seen(path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "lstat", closed)
+        with pytest.raises(SourceError, match=r"\(Permission denied\).*Let somebody who may write"):
+            finish_interrupted(tmp_path)
+    assert state_of(tmp_path) == "new"
 
 
 def test_a_reader_who_may_not_write_says_who_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

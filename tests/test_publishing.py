@@ -114,6 +114,24 @@ def test_a_manifest_that_is_not_ours(tmp_path: Path, found: str, told: str) -> N
     assert names(tmp_path) == sorted(before)
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "run.json"])
+def test_a_pipe_by_one_of_our_names_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    write(tmp_path, {"a.txt": "x"})
+    (tmp_path / name).unlink(missing_ok=True)
+    os.mkfifo(tmp_path / name)
+    told = STRANGER if name == "manifest.json" else r"got a folder with 'run\.json', which test build did not"
+    with pytest.raises(ConfigError, match=told):
+        check(tmp_path, "a.txt", "run.json")
+
+
+@pytest.mark.parametrize("name", ["a\0", "\ud800", "a" * 256])
+def test_a_manifest_of_names_that_no_file_can_have(tmp_path: Path, name: str) -> None:
+    files = {name: {"size": 1, "sha256": "0" * 64}}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest() | {"files": files}))
+    with pytest.raises(ConfigError, match="got a folder with a damaged manifest"):
+        check(tmp_path, "a.txt")
+
+
 @pytest.mark.parametrize("name", ["a.txt", "run.json", "yes-no_val.json"])
 @pytest.mark.parametrize("is_built", [False, True])
 def test_somebodys_file_of_a_name_that_is_needed(tmp_path: Path, name: str, is_built: bool) -> None:

@@ -177,10 +177,11 @@ def _mine(
         threads=run.threads, backend=backend, costs=run.costs, on_stage=on_stage,
     )  # fmt: skip
     skipped = [f"{count:,} {reason} were skipped" for reason, count in read.dropped.items()]
+    if search.max_rules is None:
+        run.limits["max_rules"] = found.max_rules
     if not found.is_complete:
         skipped.append(cut_text(found.max_rules, derived=search.max_rules is None))
         config["max_rules"] = found.max_rules
-    run.limits["max_rules"] = found.max_rules
     facts = InputFacts.of({"table": read}, skipped)
     provenance = Provenance(
         command="mine",

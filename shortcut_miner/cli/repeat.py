@@ -79,7 +79,10 @@ def document(done: "Repetition") -> dict[str, Any]:
 def in_words(done: "Repetition", most: int) -> dict[str, str]:
     """Return what was read and whether the bytes agree, as the console prints it."""
     fields = {"repeated": f"{done.command}, {done.folder}"}
-    fields |= {f"  {role}": path for role, path in done.inputs.items()}
+    fields |= {
+        f"  {role}": found if isinstance(found, str) else ", ".join(found)
+        for role, found in done.inputs.items()
+    }
     if not done.files:
         return fields | {"agree": "not known (dry run)"}
     differing = list(done.differing.items())

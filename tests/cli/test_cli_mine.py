@@ -186,6 +186,21 @@ def test_a_cap_that_memory_sets(run_cli: RunCli, tmp_path: Path, monkeypatch: py
     assert [manifest["config"]["max_rules"] for manifest in manifests] == [None, 4]
     assert runs[1]["limits"] == {"max_rules": 4}
     assert runs[0]["limits"]["max_rules"] >= 10_000
+    assert run_cli(*tokens, tmp_path / "cut").code == 3  # the memory decides anew
+
+
+def test_a_cap_that_the_user_set_is_an_option_as_others(run_cli: RunCli, tmp_path: Path) -> None:
+    write_csv(tmp_path / "t.csv")
+    tokens = ("mine", tmp_path / "t.csv", "--words", "question", "--min-count", 1, "--out", tmp_path / "out")
+    for _ in range(2):
+        assert run_cli(*tokens, "--max-rules", 4).code == 3
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["limits"] == {}
+    refused = run_cli(*tokens)
+    assert refused.code == 2
+    assert "wrote with other options (max_rules 4, now none), expected the same." in refused.err
+    assert run_cli(*tokens, "--force").code == 0
+    refused = run_cli(*tokens, "--max-rules", 4)
+    assert "(max_rules none, now 4)" in refused.err
 
 
 def test_rules_written_block_by_block_are_those_of_one_table(

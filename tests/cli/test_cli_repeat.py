@@ -118,6 +118,57 @@ def test_another_version_is_told(run_cli: RunCli, out: Path) -> None:
     assert "manifest.json: got an input {'role': 'detections'}, expected its role, name, size" in ran.err
 
 
+def test_an_input_of_several_files(run_cli: RunCli, files: Files, tmp_path: Path) -> None:
+    """It ended with exit code 101."""
+    path = files["detections"]
+    assert path is not None
+    labels = json.loads(path.read_text())
+    assert len(labels) > 1
+    halves = [tmp_path / "in" / f"half{at}.json" for at in range(2)]
+    for at, half in enumerate(halves):
+        half.write_text(json.dumps({image: labels[image] for image in list(labels)[at::2]}))
+    named = [token for half in halves for token in ("--detections", half)]
+    rest = options({role: one for role, one in files.items() if role != "detections"})
+    assert run_cli("vqa-ce", "build", *rest, *named, *SMALL, "--out", tmp_path / "out").code == 0
+    ran = run_cli("repeat", tmp_path / "out")
+    assert (ran.code, ran.err) == (0, "")
+    assert f"  detections         {halves[0]}, {halves[1]}\n" in ran.out
+    (tmp_path / "data").mkdir()
+    moved = shutil.move(halves[0], tmp_path / "data" / "first.json")
+    ran = run_cli("repeat", tmp_path / "out")
+    assert ran.code == 2
+    assert "got no file for 1 of its inputs" in ran.err
+    assert "  - --detections half0.json (" in ran.err
+    found = run_cli("repeat", tmp_path / "out", "--data-dir", tmp_path / "data", "--format", "json").json
+    assert (found["agrees"], found["inputs"]["detections"]) == (True, [str(moved), str(halves[1])])
+    (tmp_path / "out" / "run.json").unlink()
+    ran = run_cli("repeat", tmp_path / "out", "--data-dir", tmp_path)
+    assert (ran.code, ran.err) == (0, "")
+
+
+@pytest.mark.parametrize("given", [[], 7, {"detections": 7}, {"detections": []}, {"detections": ["a", 7]}])
+def test_a_run_record_without_paths(run_cli: RunCli, out: Path, files: Files, given: object) -> None:
+    path = files["detections"]
+    assert path is not None
+    (out / "run.json").write_text(json.dumps({"files": given}))
+    ran = run_cli("repeat", out, "--data-dir", path.parent)
+    assert (ran.code, ran.err) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["..", "", ".", "a\0"])
+def test_an_input_by_a_name_that_no_file_has(run_cli: RunCli, out: Path, files: Files, name: str) -> None:
+    path = files["detections"]
+    assert path is not None
+    manifest = json.loads((out / "manifest.json").read_text())
+    for one in manifest["inputs"]:
+        one["name"] = name
+    (out / "manifest.json").write_text(json.dumps(manifest))
+    (out / "run.json").unlink()
+    ran = run_cli("repeat", out, "--data-dir", path.parent)
+    assert ran.code == 1
+    assert ran.err.startswith("note: the inputs are not the same: ")
+
+
 def test_a_dry_run_only_finds_the_inputs(run_cli: RunCli, out: Path, files: Files, tmp_path: Path) -> None:
     ran = run_cli("repeat", out, "--dry-run", "--out", tmp_path / "new")
     assert (ran.code, ran.err) == (0, "")

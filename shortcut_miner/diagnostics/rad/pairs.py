@@ -3,14 +3,13 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.rad.config import PairFiles
 from shortcut_miner.diagnostics.rad.inputs import read_questions
-from shortcut_miner.diagnostics.rad.outputs import read_folder
+from shortcut_miner.diagnostics.rad.outputs import RadFolder
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError, examples
 from shortcut_miner.options import AnswerOptions, OnBadRow
 from shortcut_miner.sources.answers.predictions import read_answers
@@ -38,22 +37,17 @@ class Aligned:
         schemas.Questions; may hold more than the pairs name.
     facts : InputFacts
         Files read, and rows skipped on request.
-    build : mapping of str to Any, optional
-        The options of the build, if these are its questions.
     """
 
     pairs: pl.DataFrame
     originals: pl.DataFrame
     augmented: pl.DataFrame
     facts: InputFacts = InputFacts()  # noqa: RUF009  # frozen
-    build: Mapping[str, Any] | None = None
 
 
-def aligned_folder(path: Path) -> Aligned:
-    """Return what a build's folder aligns; see :func:`.outputs.read_folder` for errors."""
-    folder = read_folder(path)
-    build = folder.manifest["config"]
-    return Aligned(folder.pairs(), folder.questions, folder.augmented_questions(), build=build)
+def aligned_folder(folder: RadFolder) -> Aligned:
+    """Return what a build's folder aligns."""
+    return Aligned(folder.pairs(), folder.questions, folder.augmented_questions())
 
 
 def aligned_files(files: PairFiles, on_bad_row: OnBadRow = "error") -> Aligned:

@@ -7,7 +7,7 @@ al., ACL 2021, section 2.1).
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -16,6 +16,7 @@ from shortcut_miner.datasets.answers import FittedAnswers, fit_answers, nothing_
 from shortcut_miner.datasets.inputs import InputFacts, same_answers_warnings
 from shortcut_miner.datasets.scores import check_score_target, write_report
 from shortcut_miner.diagnostics.rad.config import PairFiles, ScoreConfig
+from shortcut_miner.diagnostics.rad.outputs import read_folder
 from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned_folder, read_models
 from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.options import PathText, named_path_lists, option_name
@@ -108,9 +109,10 @@ def score(
         role: [file for files in models.values() for file in files]
         for role, models in (("original", first), ("augmented", second))
     }
-    aligned = aligned_folder(path) if isinstance(path, Path) else aligned_files(path, config.on_bad_row)
-    recorded = dataclasses.asdict(config) | ({} if aligned.build is None else {"build": aligned.build})
+    folder = read_folder(path) if isinstance(path, Path) else None
+    recorded = dataclasses.asdict(config) | ({"build": folder.manifest["config"]} if folder else {})
     check_score_target(out, ScoreReport, COMMAND, recorded, inputs | sets, force=force)
+    aligned = aligned_folder(folder) if folder else aligned_files(cast(PairFiles, path), config.on_bad_row)
     sides = ((first, "original", aligned.originals), (second, "augmented", aligned.augmented))
     answers, fits, readings, texts, told = [], [], dict[str, Reading](), [], list[str]()
     for files, what, questions in sides:

@@ -61,11 +61,12 @@ def build(
         threads=run.threads, backend=chosen, costs=run.costs, on_stage=on_stage,
     )  # fmt: skip
     facts = inputs.facts
+    if config.max_rules is None:
+        run.limits["max_rules"] = found.max_rules
     if not found.is_complete:
         cut = cut_text(found.max_rules, derived=config.max_rules is None)
         facts = dataclasses.replace(facts, warnings=(*facts.warnings, cut))
         config = dataclasses.replace(config, max_rules=found.max_rules)  # what the result depends on
-    run.limits["max_rules"] = found.max_rules
     provenance, figures = outputs.describe(inputs, found, config, limit)
     tables = outputs.make_tables(inputs, found, config)
     if out is not None:

@@ -208,6 +208,27 @@ def test_a_folder_is_scored_and_written(folder: Path, tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_scores_of_another_build_need_force(folder: Path, tmp_path: Path) -> None:
+    other, out = tmp_path / "other", tmp_path / "scores"
+    made = json.loads((folder / "manifest.json").read_text())
+    files = RadFiles(questions=folder / "questions.parquet")
+    build(files, RadConfig(seed=5), other)
+    answers = {"m": tmp_path / "m.csv"}
+    both = pl.concat(
+        pl.read_parquet(one / "questions.parquet").select("question_id", answer=pl.lit("yes"))
+        for one in (folder, other)
+    ).unique()
+    both.write_csv(answers["m"])
+    quick = ScoreConfig(resamples=0, on_extra="ignore")
+    for _ in range(2):
+        score(folder, answers, answers, quick, out)
+    assert json.loads((out / "manifest.json").read_text())["config"]["build"] == made["config"]
+    with pytest.raises(ConfigError, match=r"wrote with other options \(build\.seed \d+, now 5\)"):
+        score(other, answers, answers, quick, out)
+    score(other, answers, answers, quick, out, force=True)
+    assert json.loads((out / "manifest.json").read_text())["config"]["build"]["seed"] == 5
+
+
 def test_several_files_of_one_model(folder: Path, tmp_path: Path) -> None:
     original, augmented = answer_files(folder, tmp_path)
     answers = json.loads(augmented.read_text())
