@@ -71,6 +71,23 @@ def test_the_number_of_answers_decides_and_a_perfect_model_has_100(size: int, sc
     assert accuracies(table, ["no"]) == [0.0]
 
 
+@pytest.mark.parametrize(
+    ("key", "scorer"),
+    [
+        ([0] * 10, "three-agree"),
+        ([0] * 8 + [1, 2], "three-agree"),
+        ([0] * 7 + [1, 2, 3], "vqa-official"),
+        ([0, 0, 1, 2, 3, 4, 5, 6, 7, 8], "vqa-official"),
+    ],
+)
+def test_ids_that_repeat_leave_the_official_accuracy_where_it_can_give_100(
+    key: list[int], scorer: str
+) -> None:
+    table = questions(["yes"] * 10, keys=[key])
+    assert choose_scorer(table).name == scorer
+    assert accuracies(table, ["yes"]) == [100.0]
+
+
 def test_few_answers_are_compared_after_normalisation() -> None:
     table = questions(["yes"], ["two dogs", "cat"], ["red", "red", "blue"])
     assert accuracies(table, ["Yes.", "The 2 dogs!", "Red"]) == [100.0, 100.0, pytest.approx(200 / 3)]

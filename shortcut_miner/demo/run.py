@@ -139,6 +139,9 @@ def run_demo(
     return DemoReport(world, built, scores, planted, others, left_out)
 
 
+_OF_ROOMS = ("*.parquet", "*.json", "scores.md", "scores*.tex")  # what rooms write
+
+
 def _check_folders(out: Path, seed: int, force: bool) -> None:
     """Raise before anything is written if one of the demo's folders is somebody else's."""
     check_target(
@@ -148,7 +151,7 @@ def _check_folders(out: Path, seed: int, force: bool) -> None:
         room = name.replace("_", "-")
         commands = {room: f"{room} build", f"{room}-scores": f"{room} score", f"{room}-answers": COMMAND}
         for folder, command in commands.items():  # their options are compared when they are written
-            check_target(out / folder, command=command, config={}, names=(), force=True)
+            check_target(out / folder, command=command, config={}, names=_OF_ROOMS, force=True)
 
 
 def _look_up(shortcuts: tuple[PlantedShortcut, ...], built: BuildReport) -> pl.DataFrame:

@@ -111,13 +111,22 @@ def fitting_scorers(questions: pl.DataFrame, scorer: str = AUTO) -> pl.Series:
         return pl.repeat(scorer, len(questions), dtype=pl.String, eager=True).alias("scorer")
     count = pl.col("answers").list.len()
     fitting = (
-        pl.when((count >= OFFICIAL_ANSWERS) & pl.col("answer_record_key").is_null())
+        pl.when((count >= OFFICIAL_ANSWERS) & ~_is_untold())
         .then(pl.lit("vqa-official"))
         .when(count >= LEAST_ANSWERS["three-agree"])
         .then(pl.lit("three-agree"))
         .otherwise(pl.lit("any-answer"))
     )
     return questions.select(scorer=fitting)["scorer"]
+
+
+def _is_untold() -> pl.Expr:
+    """Return whether so many records are of one kind that the official accuracy can't reach 100.
+
+    It leaves all of them out at once, and asks for three others.
+    """
+    most_alike = pl.col("answer_record_key").list.eval(pl.element().unique_counts()).list.max()
+    return (most_alike + 3 > pl.col("answers").list.len()).fill_null(False)
 
 
 def name_of(each: pl.Series) -> str:
@@ -140,9 +149,7 @@ def _reasons(questions: pl.DataFrame, each: pl.Series) -> tuple[str, ...]:
     else:
         told = "; ".join(f"{name} for {n:,} with {_WHY[name]}" for name, n in used.items())
         notes = [f"scorer by question: {told}"] if used else []
-    alike = questions.filter(
-        pl.col("answers").list.len() >= OFFICIAL_ANSWERS, pl.col("answer_record_key").is_not_null()
-    )
+    alike = questions.filter(pl.col("answers").list.len() >= OFFICIAL_ANSWERS, _is_untold())
     if len(alike):
         notes.append(
             f"questions with {OFFICIAL_ANSWERS} or more answers that no id tells apart: {len(alike):,}, "

@@ -162,3 +162,15 @@ def test_whoever_reads_finishes_what_was_interrupted(
     assert json.loads((out / "manifest.json").read_text())["config"]["min_confidence"] == 0.9
     assert not [name for name in contents(out) if name.startswith(".")]
     assert run_cli("inspect", out).code == 0
+
+
+def test_a_demo_that_would_meet_a_file_in_a_rooms_folder_writes_nothing(
+    run_cli: RunCli, tmp_path: Path
+) -> None:
+    out = tmp_path / "demo"
+    (out / "vqa-ce").mkdir(parents=True)
+    (out / "vqa-ce" / "rules.parquet").write_text("mine")
+    ran = run_cli("demo", "--out", out)
+    assert ran.code == 2
+    assert "got a folder with 'rules.parquet', which vqa-ce build did not write" in ran.err
+    assert contents(out) == {"vqa-ce/rules.parquet": b"mine"}
