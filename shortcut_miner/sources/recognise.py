@@ -114,7 +114,7 @@ def known_format(
         if shape := shape_of_start(content.source.content[:START_BYTES], all_formats()):
             raise wrong_kind(content.source.path, shape, expected) from None
         raise
-    if found is not None and find_format(content, regions.INFO):
+    if found is not None and found.form == "JSON" and find_format(content, regions.INFO):
         found = None  # numbers by image, which may be taken for soft labels
     if found is None and content.forms == ("Parquet",) and not shape_of(content, all_formats()).goes_to:
         # Its reader names the columns that are missing.

@@ -24,6 +24,7 @@ Place = tuple[str, str]  # a module and a name at its top level
 NOT_FOLLOWED = {
     ("shortcut_miner.sources.recognise", "all_formats"),
     ("shortcut_miner.sources.shapes", "shape_of"),
+    ("shortcut_miner.sources.images.regions", "INFO"),
     *(("shortcut_miner.sources.shapes", name) for name in ("QUESTIONS", "IMAGES", "ANSWERS")),
 }
 # Commands whose texts speak of other commands.
