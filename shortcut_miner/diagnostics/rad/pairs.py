@@ -8,7 +8,6 @@ import polars as pl
 
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.rad.config import PairFiles
-from shortcut_miner.diagnostics.rad.inputs import read_questions
 from shortcut_miner.diagnostics.rad.outputs import RadFolder
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError, examples
 from shortcut_miner.options import AnswerOptions, OnBadRow
@@ -18,6 +17,7 @@ from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import open_table, read_columns
 from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading, find_problems, is_blank, settle, without_bad
+from shortcut_miner.sources.questions.question_sets import read_questions
 from shortcut_miner.sources.recognise import check_no_other_kind
 
 _COLUMNS = ("original_id", "augmented_id", "augmentation")
@@ -70,15 +70,14 @@ def aligned_files(files: PairFiles, on_bad_row: OnBadRow = "error") -> Aligned:
     augmented, others = read_questions(
         files.augmented_questions,
         files.augmented_annotations,
-        role="augmented_annotations",
+        roles=("augmented_questions", "augmented_annotations"),
         on_bad_row=on_bad_row,
     )
     pairs = with_zeros_back(pairs, originals["question_id"], "original_id")
     pairs = with_zeros_back(pairs, augmented["question_id"], "augmented_id")
     _check_known(pairs.table, originals, "original_id", str(files.questions))
     _check_known(pairs.table, augmented, "augmented_id", str(files.augmented_questions))
-    named = {"pairs": pairs} | readings | {f"augmented_{role}": one for role, one in others.items()}
-    return Aligned(pairs.table, originals, augmented, InputFacts.of(named))
+    return Aligned(pairs.table, originals, augmented, InputFacts.of({"pairs": pairs} | readings | others))
 
 
 def read_pairs(path: Path, on_bad_row: OnBadRow = "error") -> Reading:

@@ -51,12 +51,12 @@ class VqaCeFiles:
     Attributes
     ----------
     train_questions : Path
-        VQA v1/v2 questions JSON that rules are mined from.
-    train_annotations : Path
+        Questions that rules are mined from: VQA v1/v2 questions JSON, or a set that holds its answers.
+    train_annotations : Path, optional
         The annotations of these questions.
     val_questions : Path
-        VQA v1/v2 questions JSON that is split into easy, counterexamples and hard.
-    val_annotations : Path
+        Questions that are split into easy, counterexamples and hard.
+    val_annotations : Path, optional
         The annotations of these questions.
     detections : tuple of Path, optional
         Object labels of both splits' images: detect-shortcuts JSON, COCO instances JSON or Parquet; several
@@ -64,9 +64,9 @@ class VqaCeFiles:
     """
 
     train_questions: Path
-    train_annotations: Path
+    train_annotations: Path | None = None
     val_questions: Path
-    val_annotations: Path
+    val_annotations: Path | None = None
     detections: tuple[Path, ...] | None = None
 
     def __post_init__(self) -> None:

@@ -9,7 +9,7 @@ from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.labels import read_labels
-from shortcut_miner.sources.questions.vqa import read_vqa
+from shortcut_miner.sources.questions.question_sets import read_questions
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,11 +48,13 @@ def read_inputs(files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None
             "Give --detections, or use --items words."
         )
     skip = config.on_bad_row
-    train, *train_readings = read_vqa(
-        files.train_questions, files.train_annotations, on_bad_row=skip, limit=limit
+    train, readings = read_questions(
+        files.train_questions, files.train_annotations, roles=_TRAIN, on_bad_row=skip, limit=limit
     )
-    val, *val_readings = read_vqa(files.val_questions, files.val_annotations, on_bad_row=skip, limit=limit)
-    readings = dict(zip(_VQA_ROLES, (*train_readings, *val_readings), strict=True))
+    val, val_readings = read_questions(
+        files.val_questions, files.val_annotations, roles=_VAL, on_bad_row=skip, limit=limit
+    )
+    readings |= val_readings
     warnings: list[str | None] = [_shared_warning(train, val)]
     labels = None
     if config.items != "words" and files.detections is not None:
@@ -82,4 +84,4 @@ def _shared_warning(train: pl.DataFrame, val: pl.DataFrame) -> str | None:
     )
 
 
-_VQA_ROLES = ("train_questions", "train_annotations", "val_questions", "val_annotations")
+_TRAIN, _VAL = ("train_questions", "train_annotations"), ("val_questions", "val_annotations")

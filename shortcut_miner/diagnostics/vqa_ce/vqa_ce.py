@@ -49,9 +49,9 @@ __all__ = ["ScoreConfig", "VqaCeConfig", "VqaCeFiles", "build", "explain", "scor
 def build(
     *,
     train_questions: PathText,
-    train_annotations: PathText,
+    train_annotations: PathText | None = None,
     val_questions: PathText,
-    val_annotations: PathText,
+    val_annotations: PathText | None = None,
     detections: PathTexts | None = None,
     out: PathText | None = None,
     limit: int | None = None,
@@ -210,9 +210,9 @@ def explain(
 def sweep(
     *,
     train_questions: PathText,
-    train_annotations: PathText,
+    train_annotations: PathText | None = None,
     val_questions: PathText,
-    val_annotations: PathText,
+    val_annotations: PathText | None = None,
     detections: PathTexts | None = None,
     min_counts: Sequence[int] = (8, 16, 32, 64),
     min_confidences: Sequence[float] = (0.2, 0.3, 0.5, 0.7, 0.9),

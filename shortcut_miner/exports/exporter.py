@@ -1,0 +1,46 @@
+"""What an exporter is: its name, and how it writes questions for one consumer."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+from shortcut_miner.datasets.question_sets import QuestionSets
+from shortcut_miner.exports.images import Images
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """What an exporter wrote.
+
+    Attributes
+    ----------
+    run : str
+        The exact command that runs the consumer on it, lines for a shell; {out} stands for the folder.
+    read_back : str
+        The exact command that scores what the consumer writes; {out} as above.
+    notes : tuple of str
+        What was decided or had to be changed.
+    """
+
+    run: str
+    read_back: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Exporter:
+    """A format of ``shortcut-miner export --to``.
+
+    Attributes
+    ----------
+    name : str
+        Such as "vqa-json".
+    consumer : str
+        Who reads it, for messages and help.
+    write : callable
+        Takes the questions, their images and an empty folder; writes into it and returns an Exported.
+    """
+
+    name: str
+    consumer: str
+    write: Callable[[QuestionSets, Images, Path], Exported]
