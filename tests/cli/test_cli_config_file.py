@@ -27,6 +27,9 @@ def config_of(run_cli: RunCli, tmp_path: Path) -> Any:
     return build
 
 
+QUESTIONS = ("--train-questions", "--val-questions")  # needed where there is no --table
+
+
 def test_the_file_wins_over_defaults(config_of: Any) -> None:
     config = config_of('min_count = 2\nmin_confidence = 0.25\nitems = "words"\nkeep_dropped = true\n')
     assert (config["min_count"], config["min_confidence"]) == (2, 0.25)
