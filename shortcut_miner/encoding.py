@@ -1,13 +1,15 @@
-"""Tables to sparse transactions: each question a set of items (words, objects) and a class (its answer).
+"""Tables to sparse transactions: each question a set of items and a class (its answer).
 
-Item numbers follow the vocabulary: words first, then objects, each in lexicographic order, so the word
-"dog" and the object "dog" are two items. Class numbers ascend by (answer_count, answer): where two answers
-of one antecedent tie, the smaller number is the rarer answer, which is the field's convention here.
+Items are the words of its text, the objects of its image and its attributes: texts "column=value" of further
+columns. Item numbers follow the vocabulary: words first, then objects, then attributes, each in lexicographic
+order, so the word "dog" and the object "dog" are two items. Class numbers ascend by (answer_count, answer):
+where two answers of one antecedent tie, the smaller number is the rarer answer, which is the field's
+convention here.
 """
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +19,7 @@ import pyarrow as pa
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import AnswerTies, ItemKinds, Tokenizer
 from shortcut_miner.tokenizers import tokenize
-from shortcut_miner.transactions import Transactions, Vocabulary
+from shortcut_miner.transactions import KINDS, Transactions, Vocabulary
 
 _MOST_ORIGINAL_ROWS = math.isqrt(2**63 - 1)
 
@@ -57,6 +59,7 @@ def build_vocabulary(
     answers: pl.Series,
     counts: pl.Series | None = None,
     *,
+    attributes: pl.Series | None = None,
     counts_are_totals: bool = False,
 ) -> Vocabulary:
     """Return the vocabulary of columns of items and answers.
@@ -69,6 +72,8 @@ def build_vocabulary(
         String, of rows or of rules.
     counts : pl.Series, optional
         Original rows that each answer of `answers` stands for, by default 1.
+    attributes : pl.Series, optional
+        As `words` and `objects`; None if no columns are items.
     counts_are_totals : bool
         Each count is its answer's total already, repeated with the answer; else those of an answer add up.
 
@@ -90,6 +95,7 @@ def build_vocabulary(
         objects=_distinct(objects),
         answers=by_answer["answer"],
         answer_counts=by_answer["count"].to_numpy(),
+        attributes=None if attributes is None else _distinct(attributes),
     )
 
 
@@ -106,29 +112,32 @@ def encode_training(
     Parameters
     ----------
     questions : pl.DataFrame
-        schemas.Questions; every ``answer`` known and a class (see :func:`keep_top_answers`).
+        schemas.Questions; every ``answer`` known and a class (see :func:`keep_top_answers`). It may have the
+        columns labels, the row's own objects, and attributes, both List[String] (null = none are known).
     labels : pl.DataFrame, optional
-        schemas.Labels. Images without labels give words only.
+        schemas.Labels, for questions without their own. Images without labels give no objects.
     items : {"both", "words", "objects"}
-        Which kinds of items a row has.
+        Whether a row has words, objects or both; attributes it has wherever `questions` have them.
     tokenizer : {"basic_english", "spacy", "spacy-lemma"}
         What the words of a question are.
     score_threshold : float
-        Least detection score of a label; labels without a score count as certain.
+        Least detection score of a label; labels without a score, as the row's own, count as certain.
 
     Returns
     -------
     Transactions
         One row a question, in the order given.
     """
-    words = _word_items(questions, tokenizer) if items != "objects" else None
-    objects = _object_items(questions, labels, score_threshold) if items != "words" else None
-    vocabulary = build_vocabulary(
-        None if words is None else words["item"],
-        None if objects is None else objects["item"],
-        questions["answer"],
-    )
-    return _encode(questions["answer"], words, objects, vocabulary)
+    pairs: dict[str, pl.DataFrame] = {}
+    if items != "objects":
+        pairs["words"] = _word_items(questions, tokenizer)
+    if items != "words":
+        pairs["objects"] = _object_items(questions, labels, score_threshold)
+    if "attributes" in questions.columns:
+        pairs["attributes"] = _listed_items(questions["attributes"])
+    words, objects, attributes = (pairs[kind]["item"] if kind in pairs else None for kind in KINDS)
+    vocabulary = build_vocabulary(words, objects, questions["answer"], attributes=attributes)
+    return _encode(questions["answer"], pairs, vocabulary)
 
 
 def encode_rows(
@@ -144,9 +153,19 @@ def encode_rows(
     Items that the vocabulary lacks are left out; answers that it lacks get class -1. See
     :func:`encode_training` for the parameters.
     """
-    words = _word_items(questions, tokenizer) if len(vocabulary.words) else None
-    objects = _object_items(questions, labels, score_threshold) if len(vocabulary.objects) else None
-    return _encode(questions["answer"], words, objects, vocabulary)
+    pairs: dict[str, pl.DataFrame] = {}
+    if len(vocabulary.words):
+        pairs["words"] = _word_items(questions, tokenizer)
+    if len(vocabulary.objects):
+        pairs["objects"] = _object_items(questions, labels, score_threshold)
+    if vocabulary.attributes is not None:
+        if "attributes" not in questions.columns:
+            raise ConfigError(
+                "attributes: got questions without any, expected those of the training questions. "
+                "Give all questions the same item columns."
+            )
+        pairs["attributes"] = _listed_items(questions["attributes"])
+    return _encode(questions["answer"], pairs, vocabulary)
 
 
 def encode_item_lists(rows: pl.DataFrame, vocabulary: Vocabulary) -> Transactions:
@@ -155,21 +174,28 @@ def encode_item_lists(rows: pl.DataFrame, vocabulary: Vocabulary) -> Transaction
     Parameters
     ----------
     rows : pl.DataFrame
-        words, objects List[String] (null = none), answer String.
+        words, objects and, where there are any, attributes, List[String] (null = none); answer String.
     vocabulary : Vocabulary
         Items that it lacks are left out; answers that it lacks get class -1.
     """
-    return _encode(rows["answer"], _listed_items(rows["words"]), _listed_items(rows["objects"]), vocabulary)
+    listed = {kind: _listed_items(rows[kind]) for kind in vocabulary.names if kind in rows.columns}
+    return _encode(rows["answer"], listed, vocabulary)
 
 
 def with_item_lists(questions: pl.DataFrame, rows: Transactions) -> pl.DataFrame:
-    """Return `questions` with the columns words and objects: the items of each row, ascending."""
-    first_object = len(rows.vocabulary.words)
-    is_object = rows.items >= first_object
-    ends = np.concatenate(([0], np.cumsum(is_object)))[rows.offsets]
-    words = string_lists(rows.offsets - ends, rows.items[~is_object], rows.vocabulary.words)
-    objects = string_lists(ends, rows.items[is_object] - first_object, rows.vocabulary.objects)
-    return questions.with_columns(words=words, objects=objects)
+    """Return `questions` with the columns words, objects and, where some are known, attributes.
+
+    They list the items of each row, ascending, in place of columns of these names.
+    """
+    kinds = rows.vocabulary.kinds_of(rows.items)
+    lists = {}
+    first = 0
+    for number, (kind, names) in enumerate(rows.vocabulary.names.items()):
+        chosen = kinds == number
+        ends = np.concatenate(([0], np.cumsum(chosen)))[rows.offsets]
+        lists[kind] = string_lists(ends, rows.items[chosen] - first, names)
+        first += len(names)
+    return questions.drop(KINDS, strict=False).with_columns(**lists)
 
 
 def encode_item_table(rows: pl.DataFrame) -> Transactions:
@@ -178,9 +204,13 @@ def encode_item_table(rows: pl.DataFrame) -> Transactions:
     Parameters
     ----------
     rows : pl.DataFrame
-        words, objects List[String] (null = none), answer String, weight Int64.
+        words, objects and, where there are any, attributes, List[String] (null = none); answer String,
+        weight Int64.
     """
-    vocabulary = build_vocabulary(rows["words"], rows["objects"], rows["answer"], rows["weight"])
+    attributes = rows.get_column("attributes", default=None)
+    vocabulary = build_vocabulary(
+        rows["words"], rows["objects"], rows["answer"], rows["weight"], attributes=attributes
+    )
     return dataclasses.replace(encode_item_lists(rows, vocabulary), weights=rows["weight"].to_numpy())
 
 
@@ -260,11 +290,13 @@ def _word_items(questions: pl.DataFrame, tokenizer: Tokenizer) -> pl.DataFrame:
 def _object_items(
     questions: pl.DataFrame, labels: pl.DataFrame | None, score_threshold: float
 ) -> pl.DataFrame:
-    """Return (row UInt32, item String): labels over the threshold of each question's image."""
+    """Return (row UInt32, item String): the question's own labels, or its image's over the threshold."""
+    if "labels" in questions.columns:
+        return _listed_items(questions["labels"])
     if labels is None:
         raise ConfigError(
             "items: got objects without detections, expected labels for the images. "
-            "Give --detections, or use --items words."
+            "Give --detections or a column of labels, or use --items words."
         )
     certain = (
         labels.lazy()
@@ -308,19 +340,14 @@ def string_lists(
     return pl.Series(pl.from_arrow(pa.Array.from_buffers(lists, len(offsets) - 1, buffers, children=[flat])))
 
 
-def _encode(
-    answers: pl.Series, words: pl.DataFrame | None, objects: pl.DataFrame | None, vocabulary: Vocabulary
-) -> Transactions:
-    """Return CSR rows from (row, item) pairs: numbered, sorted, without repeats."""
+def _encode(answers: pl.Series, pairs: Mapping[str, pl.DataFrame], vocabulary: Vocabulary) -> Transactions:
+    """Return CSR rows from (row, item) pairs by kind: numbered, sorted, without repeats."""
     rows, item_count = len(answers), vocabulary.item_count
     keys = [np.empty(0, np.int64)]
-    for pairs, names, first in (
-        (words, vocabulary.words, 0),
-        (objects, vocabulary.objects, len(vocabulary.words)),
-    ):
-        if pairs is not None and len(names):
-            number = numbers_of(pairs["item"], names)
-            row = pairs["row"].to_numpy().astype(np.int64)
+    for (kind, names), first in zip(vocabulary.names.items(), vocabulary.first_items[:-1], strict=True):
+        if kind in pairs and len(names):
+            number = numbers_of(pairs[kind]["item"], names)
+            row = pairs[kind]["row"].to_numpy().astype(np.int64)
             keys.append((row * item_count + number + first)[number >= 0])
     key = np.sort(np.concatenate(keys))
     key = key[np.concatenate(([True], key[1:] != key[:-1]))[: len(key)]]

@@ -4,13 +4,18 @@ Ids are ``String`` everywhere: GQA ids have leading zeros, VQA ids are numbers, 
 ``null`` means "not known"; an empty list means "none found".
 """
 
+import types
+from typing import Any, ClassVar
+
 import dataframely as dy
 import polars as pl
 
 from shortcut_miner.errors import SchemaError
 
 SUBSETS = ("easy", "counterexamples", "hard")
-MODALITIES = ("words", "objects", "multimodal")
+# Kinds of items in the order of transactions.KINDS, and the columns of rules that list them.
+MODALITIES = ("words", "objects", "attributes", "multimodal")
+ANTECEDENT = ("antecedent_words", "antecedent_objects", "antecedent_attributes")
 VERDICTS = ("chance", "unstable", "prior", "redundant", "real")
 SWAP_KINDS = ("original", "class", "attribute")
 
@@ -116,7 +121,16 @@ class SceneObjects(dy.Schema):
 
 
 class SplitQuestions(Questions):
-    """Evaluated questions with the items of each; objects are null where nothing is known of the image."""
+    """Evaluated questions with the items of each; objects are null where nothing is known of the image.
+
+    Where columns are items, ``attributes`` lists them as "column=value"; where groups were given, ``group``
+    says which questions belong together.
+    """
+
+    optional_columns: ClassVar[dict[str, Any]] = {
+        "attributes": dy.List(dy.String(nullable=False), nullable=True),
+        "group": dy.String(nullable=False),
+    }
 
     words = dy.List(dy.String(nullable=False), nullable=True)
     objects = dy.List(dy.String(nullable=False), nullable=True)
@@ -142,7 +156,14 @@ class PlannedQuestions(Questions):
 
 
 class Rules(dy.Schema):
-    """Class-association rules: antecedent (words + objects) -> answer, with their four counts."""
+    """Class-association rules: antecedent (words + objects) -> answer, with their four counts.
+
+    Where columns are items, ``antecedent_attributes`` lists those of the antecedent as "column=value".
+    """
+
+    optional_columns: ClassVar[dict[str, Any]] = {
+        "antecedent_attributes": dy.List(dy.String(nullable=False), nullable=False)
+    }
 
     rule_id = dy.UInt32(primary_key=True)
     antecedent_words = dy.List(dy.String(nullable=False), nullable=False)
@@ -304,6 +325,11 @@ class Swaps(dy.Schema):
         )
 
 
+def antecedent_columns(rules: pl.DataFrame) -> list[str]:
+    """Return those columns of rules that list the items of their antecedents."""
+    return [name for name in ANTECEDENT if name in rules.columns]
+
+
 def check_frame(frame: object, what: str) -> None:
     """Raise SchemaError unless `frame` is a Polars DataFrame, whose columns can be looked at then."""
     if not isinstance(frame, pl.DataFrame):
@@ -313,8 +339,19 @@ def check_frame(frame: object, what: str) -> None:
         )
 
 
+def _with_optional_columns(schema: type[dy.Schema], frame: pl.DataFrame) -> type[dy.Schema]:
+    """Return the schema with those of its optional columns that `frame` has."""
+    optional: dict[str, Any] = getattr(schema, "optional_columns", {})
+    present = {name: column for name, column in optional.items() if name in frame.columns}
+    if not present:
+        return schema
+    return types.new_class(schema.__name__, (schema,), exec_body=lambda body: body.update(present))
+
+
 def validated(frame: pl.DataFrame, schema: type[dy.Schema], what: str) -> pl.DataFrame:
     """Return `frame` if it is a Polars frame that satisfies `schema`; extra columns are kept.
+
+    A schema's ``optional_columns`` are checked where `frame` has them.
 
     Raises
     ------
@@ -323,7 +360,7 @@ def validated(frame: pl.DataFrame, schema: type[dy.Schema], what: str) -> pl.Dat
     """
     check_frame(frame, what)
     try:
-        schema.validate(frame)
+        _with_optional_columns(schema, frame).validate(frame)
     except (dy.exc.SchemaError, dy.exc.ValidationError) as error:
         reasons = str(error).split("\n\nResolved plan", maxsplit=1)[0]
         raise SchemaError(

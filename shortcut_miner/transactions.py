@@ -12,6 +12,9 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     import polars as pl
 
+# The kinds of items, in the order of their numbers: two of them never share one.
+KINDS = ("words", "objects", "attributes")
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Vocabulary:
@@ -20,27 +23,41 @@ class Vocabulary:
     Attributes
     ----------
     words, objects : pl.Series
-        String, unique, ascending. Item i is ``words[i]``, or ``objects[i - len(words)]``.
+        String, unique, ascending.
     answers : pl.Series
         String, unique, ascending by (answer_count, answer). Class c is ``answers[c]``.
     answer_counts : int64[classes]
         Rows of the training data with that answer.
+    attributes : pl.Series or None
+        String, unique, ascending, as "column=value"; None where no columns are items.
+
+    Notes
+    -----
+    Items are numbered through ``words``, ``objects`` and ``attributes``: item i is ``words[i]``, or
+    ``objects[i - len(words)]``, and so on.
     """
 
     words: "pl.Series"
     objects: "pl.Series"
     answers: "pl.Series"
     answer_counts: npt.NDArray[np.int64]
+    attributes: "pl.Series | None" = None
 
     @property
-    def word_count(self) -> int:
-        """Number of distinct words, which is the number of the first object."""
-        return len(self.words)
+    def names(self) -> "dict[str, pl.Series]":
+        """The names of the items by kind, in the order of their numbers, without kinds that can't occur."""
+        found = {kind: getattr(self, kind) for kind in KINDS}
+        return {kind: names for kind, names in found.items() if names is not None}
+
+    @property
+    def first_items(self) -> npt.NDArray[np.int64]:
+        """First item number of each kind in `names`, and the one after the last item: int64[kinds + 1]."""
+        return np.cumsum([0, *map(len, self.names.values())])
 
     @property
     def item_count(self) -> int:
         """Number of distinct items."""
-        return len(self.words) + len(self.objects)
+        return int(self.first_items[-1])
 
     @property
     def class_count(self) -> int:
@@ -53,9 +70,16 @@ class Vocabulary:
         Mining and matching ask for sizes and counts only, so this is what travels to a process or a machine
         that has NumPy alone.
         """
-        names = (self.words, self.objects, self.answers)
-        words, objects, answers = (range(len(column)) for column in names)
-        return Vocabulary(words, objects, answers, self.answer_counts)  # type: ignore[arg-type]
+        sizes = {kind: range(len(names)) for kind, names in self.names.items()}
+        answers = range(self.class_count)
+        return Vocabulary(**sizes, answers=answers, answer_counts=self.answer_counts)  # type: ignore[arg-type]
+
+    def kinds_of(self, items: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
+        """Return the kind of each item number, as its place in `names`; -1 where the number is negative."""
+        kinds = np.full(items.shape, -1, np.int8)
+        for first in self.first_items[:-1].tolist():  # whole numbers of Python keep the comparison in int32
+            kinds += items >= first
+        return kinds
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """Plain-Python brute force of the whole VQA-CE job: slow, obvious, and without numpy.
 
 Every twin of the miner, the filters, the matcher and the votes is compared with this module. A row is a
-set of items with one answer; an item is ``(WORD, "dog")`` or ``(OBJECT, "dog")``, so that items sort with
-words first. Ratios are Fractions throughout.
+set of items with one answer; an item is ``(WORD, "dog")``, ``(OBJECT, "dog")`` or ``(ATTRIBUTE, "pet=dog")``,
+so that items sort with words first. Ratios are Fractions throughout.
 """
 
 from collections import Counter, defaultdict
@@ -11,7 +11,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import NamedTuple
 
-WORD, OBJECT = 0, 1
+WORD, OBJECT, ATTRIBUTE = 0, 1, 2
 
 Item = tuple[int, str]
 Antecedent = frozenset[Item]
@@ -46,11 +46,18 @@ class Rule(NamedTuple):
 
     @property
     def words(self) -> list[str]:
-        return sorted(name for kind, name in self.antecedent if kind == WORD)
+        return self.names(WORD)
 
     @property
     def objects(self) -> list[str]:
-        return sorted(name for kind, name in self.antecedent if kind == OBJECT)
+        return self.names(OBJECT)
+
+    @property
+    def attributes(self) -> list[str]:
+        return self.names(ATTRIBUTE)
+
+    def names(self, kind: int) -> list[str]:
+        return sorted(name for one, name in self.antecedent if one == kind)
 
 
 def word_rows(transactions: Iterable[Iterable[str]], answers: Iterable[str | None]) -> list[Row]:
@@ -149,7 +156,7 @@ def drop_supersets(
     }
 
 
-def rule_key(rule: Rule) -> tuple[Fraction, int, int, list[str], list[str], str]:
+def rule_key(rule: Rule) -> tuple[Fraction, int, int, list[str], list[str], list[str], str]:
     """Return the sort key of the rule order."""
     return (
         -rule.confidence,
@@ -157,6 +164,7 @@ def rule_key(rule: Rule) -> tuple[Fraction, int, int, list[str], list[str], str]
         len(rule.antecedent),
         rule.words,
         rule.objects,
+        rule.attributes,
         rule.answer,
     )
 

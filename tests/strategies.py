@@ -1,12 +1,13 @@
 """Hypothesis strategies for small transaction tables, skewed towards what breaks miners."""
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from hypothesis import strategies as st
-from reference import OBJECT, WORD, Item, Row, count_answers
+from reference import ATTRIBUTE, OBJECT, WORD, Item, Row, count_answers
 
 from shortcut_miner.transactions import Transactions, Vocabulary
 
@@ -21,9 +22,18 @@ class Table(NamedTuple):
     weights: list[int]
 
 
-def item_pool(size: int) -> list[Item]:
-    """Return words and objects in turn; some names are both, and short ones sort before long ones."""
-    return [(WORD if k % 2 == 0 else OBJECT, f"item {k // 2}") for k in range(size)]
+def item_pool(size: int, kinds: int = 2) -> list[Item]:
+    """Return items of each kind in turn; names are of several kinds, and short ones sort before long ones."""
+    return [((WORD, OBJECT, ATTRIBUTE)[k % kinds], f"item {k // kinds}") for k in range(size)]
+
+
+def names_of(items: Iterable[Item], kind: int) -> list[str]:
+    """Return the names of the items of one kind, ascending."""
+    return sorted(name for one, name in items if one == kind)
+
+
+def has_attributes(rows: Iterable[Row]) -> bool:
+    return any(kind == ATTRIBUTE for row in rows for kind, _ in row.items)
 
 
 @st.composite
@@ -36,8 +46,11 @@ def tables(
     max_answers: int = len(ANSWERS),
     max_weight: int = 1,
 ) -> Table:
-    """Draw rows of skewed items: some in every row, some in most, some rare; duplicate and empty rows."""
-    pool = item_pool(draw(st.integers(1, max_items)))
+    """Draw rows of skewed items: some in every row, some in most, some rare; duplicate and empty rows.
+
+    Words and objects, and in every other table attributes.
+    """
+    pool = item_pool(draw(st.integers(1, max_items)), draw(st.sampled_from([2, 3])))
     # How many tenths of the rows hold the item: 10 = an item in every row.
     tenths = draw(st.lists(st.integers(0, 10), min_size=len(pool), max_size=len(pool)))
     answers = ANSWERS[: draw(st.integers(1, max_answers))]
@@ -64,12 +77,27 @@ def vocabulary(table: Table) -> Vocabulary:
     items = set().union(*(row.items for row in table.rows))
     counts = count_answers(table.rows, table.weights)
     answers = sorted(counts, key=lambda answer: (counts[answer], answer))
+    words, objects, attributes = (
+        pl.Series("item", names_of(items, kind), dtype=pl.String) for kind in (WORD, OBJECT, ATTRIBUTE)
+    )
     return Vocabulary(
-        words=pl.Series("item", sorted(name for kind, name in items if kind == WORD), dtype=pl.String),
-        objects=pl.Series("item", sorted(name for kind, name in items if kind == OBJECT), dtype=pl.String),
+        words=words,
+        objects=objects,
         answers=pl.Series("answer", answers, dtype=pl.String),
         answer_counts=np.array([counts[answer] for answer in answers], np.int64),
+        attributes=attributes if has_attributes(table.rows) else None,
     )
+
+
+def items_of(like: Vocabulary) -> list[Item]:
+    """Return the items of a vocabulary, each at the place that is its number."""
+    return [
+        (kind, name)
+        for kind, names in zip(
+            (WORD, OBJECT, ATTRIBUTE), (like.words, like.objects, like.attributes), strict=True
+        )
+        for name in (() if names is None else names)
+    ]
 
 
 def encode(table: Table, like: Vocabulary | None = None) -> Transactions:
@@ -78,8 +106,7 @@ def encode(table: Table, like: Vocabulary | None = None) -> Transactions:
     Items that `like` lacks are left out, answers that it lacks become -1.
     """
     like = like or vocabulary(table)
-    names = [(WORD, name) for name in like.words] + [(OBJECT, name) for name in like.objects]
-    number = {item: k for k, item in enumerate(names)}
+    number = {item: k for k, item in enumerate(items_of(like))}
     class_number = {answer: k for k, answer in enumerate(like.answers)}
     rows = [sorted(number[item] for item in row.items if item in number) for row in table.rows]
     return Transactions(
@@ -93,8 +120,7 @@ def encode(table: Table, like: Vocabulary | None = None) -> Transactions:
 
 def item_of(number: int, like: Vocabulary) -> Item:
     """Return the item behind a vocabulary number."""
-    words = len(like.words)
-    return (WORD, like.words[number]) if number < words else (OBJECT, like.objects[number - words])
+    return items_of(like)[number]
 
 
 def is_id(text: str) -> bool:

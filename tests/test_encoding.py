@@ -10,11 +10,14 @@ from hypothesis import strategies as st
 from shortcut_miner.encoding import (
     accepted_classes,
     build_vocabulary,
+    encode_item_lists,
+    encode_item_table,
     encode_lists,
     encode_rows,
     encode_training,
     keep_top_answers,
     numbers_of,
+    with_item_lists,
 )
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.transactions import Transactions, Vocabulary
@@ -45,9 +48,10 @@ def labels(*rows: tuple[str, str | None, float | None]) -> pl.DataFrame:
 
 
 def plain(transactions: Transactions) -> list[list[str]]:
-    """Return the rows' items by name, objects with a prefix, in stored order."""
+    """Return the rows' items by name, objects and attributes marked, in stored order."""
     like = transactions.vocabulary
-    names = [*like.words, *(f"object: {name}" for name in like.objects)]
+    attributes = () if like.attributes is None else like.attributes
+    names = [*like.words, *(f"object: {name}" for name in like.objects), *(f"{name}!" for name in attributes)]
     return [
         [names[item] for item in transactions.items[low:high]] for low, high in pairwise(transactions.offsets)
     ]
@@ -55,6 +59,20 @@ def plain(transactions: Transactions) -> list[list[str]]:
 
 def answers_of(transactions: Transactions) -> list[str | None]:
     return [transactions.vocabulary.answers[int(c)] if c >= 0 else None for c in transactions.classes]
+
+
+def assert_same_vocabulary(left: Vocabulary, right: Vocabulary) -> None:
+    for name in Vocabulary.__slots__:
+        one, other = getattr(left, name), getattr(right, name)
+        assert (one is None) == (other is None)
+        assert list(() if one is None else one) == list(() if other is None else other)
+
+
+def assert_same_rows(left: Transactions, right: Transactions) -> None:
+    for name in ("offsets", "items", "classes", "weights"):
+        assert getattr(left, name).dtype == getattr(right, name).dtype
+        assert getattr(left, name).tolist() == getattr(right, name).tolist()
+    assert_same_vocabulary(left.vocabulary, right.vocabulary)
 
 
 def assert_typed(transactions: Transactions) -> None:
@@ -96,7 +114,7 @@ class TestBuildVocabulary:
         lists = pl.Series([["dog", "cat"], None, [], ["cat"]], dtype=pl.List(pl.String))
         like = build_vocabulary(flat, lists, pl.Series(["x"]))
         assert (like.words.to_list(), like.objects.to_list()) == (["a", "b"], ["cat", "dog"])
-        assert (like.word_count, like.item_count, like.class_count) == (2, 4, 1)
+        assert (like.first_items.tolist(), like.item_count, like.class_count) == ([0, 2, 4], 4, 1)
         none = build_vocabulary(None, lists.clear(3), pl.Series([], dtype=pl.String))
         assert (none.words.dtype, none.objects.dtype, none.item_count) == (pl.String, pl.String, 0)
         assert none.answer_counts.dtype == np.int64
@@ -150,7 +168,7 @@ class TestEncodeTraining:
                 encode_training(questions(("1", "x", "y")), items=items)
             assert str(error.value) == (
                 "items: got objects without detections, expected labels for the images. "
-                "Give --detections, or use --items words."
+                "Give --detections or a column of labels, or use --items words."
             )
 
     def test_classes_ascend_by_count_then_name(self) -> None:
@@ -192,8 +210,94 @@ class TestEncodeTraining:
         )
         # The numbers don't depend on the order of the rows.
         turned = encode_training(table.reverse(), labels(*found[::-1])).vocabulary
-        for name in Vocabulary.__slots__:
-            assert list(getattr(turned, name)) == list(getattr(encoded.vocabulary, name))
+        assert_same_vocabulary(turned, encoded.vocabulary)
+
+
+def with_lists(table: pl.DataFrame, **columns: list[list[str] | None]) -> pl.DataFrame:
+    return table.with_columns(pl.Series(name, rows, dtype=TEXTS) for name, rows in columns.items())
+
+
+TEXTS = pl.List(pl.String)
+ATTRIBUTES = st.lists(st.sampled_from(["dog", "genre=news", "genre=dog", "source="]), max_size=4)
+
+
+class TestOwnItems:
+    """Labels and attributes that questions bring along."""
+
+    def test_three_namespaces(self) -> None:
+        table = with_lists(questions(("1", "dog", "yes")), labels=[["dog"]], attributes=[["dog", "cat=1"]])
+        rows = encode_training(table)
+        assert plain(rows) == [["dog", "object: dog", "cat=1!", "dog!"]]
+        assert rows.items.tolist() == [0, 1, 2, 3]
+        assert rows.vocabulary.first_items.tolist() == [0, 1, 2, 4]
+        assert rows.vocabulary.kinds_of(np.array([[3, 2, 1, 0, -1]])).tolist() == [[2, 2, 1, 0, -1]]
+        assert_typed(rows)
+
+    def test_which_kinds_are_asked_for(self) -> None:
+        table = with_lists(questions(("1", "x", "yes")), labels=[["cat"]], attributes=[["a=1"]])
+        assert plain(encode_training(table, items="words")) == [["x", "a=1!"]]
+        assert plain(encode_training(table, items="objects")) == [["object: cat", "a=1!"]]
+        plain_table = table.drop("attributes")
+        assert encode_training(plain_table).vocabulary.attributes is None
+
+    def test_own_labels_come_before_the_images(self) -> None:
+        table = with_lists(questions(("1", "x", "yes"), ("1", "x", "yes")), labels=[["cat"], None])
+        rows = encode_training(table, labels(("1", "dog", 1.0)))
+        assert plain(rows) == [["x", "object: cat"], ["x"]]
+        assert plain(encode_rows(table, None, rows.vocabulary)) == plain(rows)
+
+    def test_columns_that_hold_nothing(self) -> None:
+        rows = encode_training(with_lists(questions(("1", "x", "y")), labels=[None], attributes=[[]]))
+        assert plain(rows) == [["x"]]
+        assert rows.vocabulary.attributes is not None
+        assert rows.vocabulary.attributes.to_list() == []
+        listed = with_item_lists(questions(("1", "x", "y")), rows)
+        assert listed["attributes"].to_list() == [[]]
+
+    def test_attributes_of_training_questions_alone(self) -> None:
+        table = with_lists(questions(("1", "x", "y")), attributes=[["a=1"]])
+        like = encode_training(table, items="words").vocabulary
+        with pytest.raises(ConfigError) as error:
+            encode_rows(table.drop("attributes"), None, like)
+        assert str(error.value) == (
+            "attributes: got questions without any, expected those of the training questions. "
+            "Give all questions the same item columns."
+        )
+
+    @settings(max_examples=60, deadline=None)
+    @given(
+        rows=st.lists(
+            st.tuples(st.sampled_from("1234"), st.lists(WORDS, max_size=4), ANSWERS, ATTRIBUTES), max_size=12
+        ),
+        found=st.lists(st.tuples(st.sampled_from("123"), LABELS | st.none()), max_size=12),
+    )
+    def test_the_same_items_give_the_same_rows_whichever_way_they_came(
+        self, rows: list[tuple[str, list[str], str, list[str]]], found: list[tuple[str, str | None]]
+    ) -> None:
+        """Labels in a detections table or in the rows; then out as lists, and in again."""
+        table = questions(*((image, " ".join(words), answer) for image, words, answer, _ in rows))
+        table = with_lists(table, attributes=[attributes for *_, attributes in rows])
+        of_image: dict[str, list[str]] = {}
+        for image, label in found:
+            of_image.setdefault(image, []).extend([] if label is None else [label])
+        own = with_lists(table, labels=[of_image.get(image) for image in table["image_id"]])
+        joined = encode_training(table, labels(*((*one, None) for one in found)))
+        encoded = encode_training(own)
+        assert_same_rows(joined, encoded)
+        assert_same_rows(encode_rows(own, None, encoded.vocabulary), encoded)
+        expected = [
+            sorted({token for text in words for token in text.lower().replace("'", " ' ").split()})
+            + sorted({f"object: {label}" for label in of_image.get(image, ())})
+            + sorted(f"{name}!" for name in {*attributes})
+            for image, words, _, attributes in rows
+        ]
+        assert plain(encoded) == expected
+        listed = with_item_lists(own, encoded)
+        assert listed.columns == [*table.columns[:-1], "labels", "words", "objects", "attributes"]
+        assert listed["attributes"].to_list() == [sorted({*attributes}) for *_, attributes in rows]
+        assert_same_rows(encode_item_lists(listed, encoded.vocabulary), encoded)
+        weighted = encode_item_table(listed.with_columns(weight=pl.lit(1, pl.Int64)))
+        assert_same_rows(weighted, encoded)
 
 
 class TestEncodeRows:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from shortcut_miner.diagnostics.vqa_ce.explain import Explanation
 
-Modality = Literal["words", "objects", "multimodal"]
+Modality = Literal["words", "objects", "attributes", "multimodal"]
 Verdict = Literal["chance", "unstable", "prior", "redundant", "real"]
 Choose = Parameter(group=METHOD)
 ChosenVerdict = Annotated[
@@ -32,6 +32,7 @@ _SHOWN = {
     "rule_id": "rule",
     "antecedent_words": "words",
     "antecedent_objects": "objects",
+    "antecedent_attributes": "attributes",
     "answer": "answer",
     "is_correct": "correct",
     "rule_count": "count",
@@ -70,7 +71,7 @@ def rules(
     source : Path
         What vqa-ce build or mine wrote, or the rules.parquet of it.
     contains : tuple of str
-        Words or object labels that must all be in the antecedent.
+        Words, object labels or attributes (column=value) that must all be in the antecedent.
     answer : str, optional
         The rule's answer.
     modality : str, optional
@@ -200,15 +201,16 @@ def explanation_document(explanation: "Explanation", most: int) -> dict[str, Any
 
 def explanation_fields(explanation: "Explanation") -> dict[str, str]:
     """Return the question and its subset in words."""
+    from shortcut_miner.transactions import KINDS
+
     question = explanation.question
     given: list[str] = list(question["answers"] or [question["answer"]])  # type: ignore[call-overload]
     counted = sorted({answer: given.count(answer) for answer in given}.items(), key=lambda one: -one[1])
-    objects = question["objects"]
+    items: dict[str, Any] = {kind: question[kind] for kind in KINDS if kind in question}
     return {
         "question": f"{question['question']}",
         "image": f"{question['image_id']}",
-        "words": ", ".join(question["words"] or ()),  # type: ignore[arg-type]
-        "objects": "not known" if objects is None else ", ".join(objects) or "none",  # type: ignore[arg-type]
+        **{kind: "not known" if one is None else ", ".join(one) or "none" for kind, one in items.items()},
         "answers": ", ".join(f"{answer} ({count})" for answer, count in counted),
         "subset": explanation.subset,
         "because": explanation.reason,

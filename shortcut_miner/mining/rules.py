@@ -1,7 +1,7 @@
 """Rules as arrays, their order, and what is counted per rule.
 
 A rule's number is its place in the rule order: confidence descending, antecedent_count descending, fewer
-items first, then words, objects and answer ascending. Confidences compare as fractions.
+items first, then words, objects, attributes and answer ascending. Confidences compare as fractions.
 """
 
 import dataclasses
@@ -11,7 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.mining.arrays import Ints, Numbers
-from shortcut_miner.transactions import Vocabulary
+from shortcut_miner.transactions import KINDS, Vocabulary
+
+# What `modalities` says of an antecedent with items of two kinds or more.
+MULTIMODAL = len(KINDS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -21,7 +24,7 @@ class RuleArrays:
     Attributes
     ----------
     items : int32[rules, longest antecedent]
-        Item numbers, ascending (so words before objects), filled up with -1.
+        Item numbers, ascending (so words before objects before attributes), filled up with -1.
     answers : int32[rules]
         Class number.
     antecedent_count, rule_count : int64[rules]
@@ -55,7 +58,7 @@ class BestSubsets:
     antecedent_count, rule_count : int64[rules]
         Of all proper subsets, the empty one included.
     single_antecedent_count, single_rule_count : int64[rules]
-        Of those with words only or objects only, the empty one not included.
+        Of those with one kind of items (words, objects or attributes), the empty one not included.
     """
 
     antecedent_count: Ints
@@ -64,14 +67,27 @@ class BestSubsets:
     single_rule_count: Ints
 
 
+def modalities(rules: RuleArrays, vocabulary: Vocabulary) -> npt.NDArray[np.int8]:
+    """Return int8[rules]: the one kind of an antecedent's items, as its place in KINDS, or MULTIMODAL.
+
+    The empty antecedent counts as words.
+    """
+    kinds = vocabulary.kinds_of(rules.items)
+    lowest = kinds[:, :1].max(axis=1, initial=-1)  # items ascend, and so do their kinds
+    return np.where(kinds.max(axis=1, initial=-1) == lowest, np.maximum(lowest, 0), MULTIMODAL).astype(
+        np.int8
+    )
+
+
 def rule_order(rules: RuleArrays, vocabulary: Vocabulary) -> Ints:
     """Return int64[rules]: positions that put the rules in rule order."""
     width = rules.items.shape[1]
     lengths = (rules.items >= 0).sum(axis=1, dtype=np.int8)
-    # Within equal lengths an antecedent whose word list ends earlier comes first: objects sort below words.
-    words = vocabulary.word_count
-    code = np.where(rules.items >= words, rules.items - words, rules.items + vocabulary.item_count - words)
-    code[rules.items < 0] = -1
+    # Within equal lengths an antecedent whose word list ends earlier comes first, and then one whose object
+    # list does: attributes sort below objects, and objects below words.
+    firsts = vocabulary.first_items
+    shift = (vocabulary.item_count - firsts[1:] - firsts[:-1]).astype(np.int32)
+    code = np.where(rules.items < 0, -1, rules.items + shift[vocabulary.kinds_of(rules.items)])
     keys: list[npt.NDArray[np.generic]] = [rules.answers]
     keys += [code[:, k] for k in range(width - 1, -1, -1)]
     keys += [lengths, -rules.antecedent_count, -(rules.rule_count / np.maximum(rules.antecedent_count, 1))]

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 import polars as pl
-from reference import OBJECT, WORD, Antecedent, Found, Row, Rule
+from reference import ATTRIBUTE, OBJECT, WORD, Antecedent, Found, Row, Rule
 from strategies import Table, encode, item_of
 
 from shortcut_miner.mining.miner import Antecedents
@@ -52,8 +52,11 @@ def table_rules(table: pl.DataFrame) -> list[Rule]:
     """Return the rules of a Rules table in the order given."""
     return [
         Rule(
-            frozenset({(WORD, word) for word in row["antecedent_words"]})
-            | frozenset({(OBJECT, label) for label in row["antecedent_objects"]}),
+            frozenset(
+                {(WORD, word) for word in row["antecedent_words"]}
+                | {(OBJECT, label) for label in row["antecedent_objects"]}
+                | {(ATTRIBUTE, name) for name in row.get("antecedent_attributes", ())}
+            ),
             row["answer"],
             row["antecedent_count"],
             row["rule_count"],
@@ -62,13 +65,31 @@ def table_rules(table: pl.DataFrame) -> list[Rule]:
     ]
 
 
-def rules_frame(rules: list[Rule], answer_counts: dict[str, int], transaction_count: int) -> pl.DataFrame:
-    """Return a schemas.Rules table of rules, without help from the package."""
+def rules_schema(*, attributes: bool) -> dict[str, pl.DataType]:
+    """Return the columns of schemas.Rules, with antecedent_attributes beside the objects if asked for."""
+    columns = [*Rules.create_empty().schema.items()]
+    place = [name for name, _ in columns].index("antecedent_objects") + 1
+    further = [("antecedent_attributes", pl.List(pl.String))] if attributes else []
+    return dict([*columns[:place], *further, *columns[place:]])
+
+
+def rules_frame(
+    rules: list[Rule],
+    answer_counts: dict[str, int],
+    transaction_count: int,
+    *,
+    attributes: bool | None = None,
+) -> pl.DataFrame:
+    """Return a schemas.Rules table of rules, without help from the package.
+
+    It has antecedent_attributes as `attributes` says, by default if some rule has one.
+    """
     rows = [
         {
             "rule_id": number,
             "antecedent_words": rule.words,
             "antecedent_objects": rule.objects,
+            "antecedent_attributes": rule.attributes,
             "answer": rule.answer,
             "modality": modality(rule),
             "transaction_count": transaction_count,
@@ -82,13 +103,14 @@ def rules_frame(rules: list[Rule], answer_counts: dict[str, int], transaction_co
         }
         for number, rule in enumerate(rules)
     ]
-    return pl.DataFrame(rows, schema=Rules.create_empty().schema)
+    attributes = any(rule.attributes for rule in rules) if attributes is None else attributes
+    schema = rules_schema(attributes=attributes)
+    return pl.DataFrame([{name: row[name] for name in schema} for row in rows], schema=schema)
 
 
 def modality(rule: Rule) -> str:
-    if rule.words and rule.objects:
-        return "multimodal"
-    return "objects" if rule.objects else "words"
+    found = [kind for kind in ("words", "objects", "attributes") if getattr(rule, kind)]
+    return "multimodal" if len(found) > 1 else (found or ["words"])[0]
 
 
 def encode_words(transactions: Iterable[Iterable[str]], answers: Iterable[str | None]) -> Transactions:

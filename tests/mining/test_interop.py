@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain import rules_frame
-from reference import OBJECT, WORD, Rule, build_rules, count_answers
+from plain import rules_frame, rules_schema
+from reference import ATTRIBUTE, OBJECT, WORD, Rule, build_rules, count_answers
 from strategies import Table, tables
 
 from shortcut_miner.errors import BackendError, ConfigError, SchemaError
@@ -128,6 +128,23 @@ class TestToMlxtend:
             again = from_mlxtend(to_mlxtend(words, object_prefix=""), 4, object_prefix="")
             assert again.equals(words)
 
+    def test_attributes_have_a_prefix_too(self) -> None:
+        rows = MULTIMODAL.with_columns(attributes=pl.Series([["a=1"], ["a=1"], ["a=1"], []]))
+        rules = mine_rules(rows, ["yes", "no", "yes", "no"], min_count=2, min_confidence=0.6)
+        frame = to_mlxtend(rules)
+        assert frozenset({"dog", "object: dog", "attribute: a=1"}) in set(frame["antecedents"])
+        assert from_mlxtend(frame, 4).equals(rules)
+        for prefixes, told in (
+            ({"attribute_prefix": ""}, "attribute_prefix: got '', expected one that no word begins with"),
+            ({"attribute_prefix": "wh"}, "attribute_prefix: got 'wh', expected one that no word begins with"),
+            ({"object_prefix": "at"}, "object_prefix: got 'at', expected one that no attribute begins with"),
+        ):
+            with pytest.raises(ConfigError, match=f"^{told}, unlike "):
+                to_mlxtend(rules, **prefixes)
+        alone = mine_rules(rows.select("objects"), ["yes", "no", "yes", "no"], min_count=2)
+        with pytest.raises(ConfigError, match=r"^object_prefix: got '', expected .*, unlike 'dog'\. Choose"):
+            to_mlxtend(alone, object_prefix="")  # "dog" would come back as a word
+
     def test_a_word_that_begins_like_an_object(self) -> None:
         rules = mine_rules([["object: dog", "x"], ["x"]], ["a", "b"], min_count=1)
         with pytest.raises(ConfigError) as error:
@@ -148,7 +165,7 @@ class TestToMlxtend:
             "Pass one (pl.from_pandas for a pandas frame, .collect() for a LazyFrame)."
         )
 
-    @pytest.mark.parametrize("name", ["object_prefix", "answer_prefix"])
+    @pytest.mark.parametrize("name", ["object_prefix", "attribute_prefix", "answer_prefix"])
     def test_prefixes_that_are_no_text(self, name: str) -> None:
         rules = mine_rules([["a"]], ["x"], min_count=1)
         for call in (lambda: to_mlxtend(rules, **{name: 5}), lambda: from_mlxtend(FRAME, 1, **{name: 5})):
@@ -187,12 +204,14 @@ class TestFromMlxtend:
         count = max(len(table.rows), 1)
         frame = to_mlxtend(rules.sample(fraction=1, shuffle=True, seed=shuffle), answer_prefix="answer: ")
         again = from_mlxtend(frame, count, answer_prefix="answer: ")
-        assert again.schema == Rules.create_empty().schema
+        assert dict(again.schema) == rules_schema(attributes="antecedent_attributes" in rules.columns)
         assert again.drop("lift").equals(rules.drop("lift"))
         np.testing.assert_allclose(again["lift"], rules["lift"], rtol=1e-12)
 
     def test_large_counts_come_back_whole(self) -> None:
-        rule = Rule(frozenset({(WORD, "a"), (OBJECT, "a")}), "x", 1_234_567_891, 1_000_000_007)
+        rule = Rule(
+            frozenset({(WORD, "a"), (OBJECT, "a"), (ATTRIBUTE, "a")}), "x", 1_234_567_891, 1_000_000_007
+        )
         rules = rules_frame([rule], {"x": 2_000_000_011}, 3_000_000_019)
         again = from_mlxtend(to_mlxtend(rules), 3_000_000_019)
         assert again.drop("lift").equals(rules.drop("lift"))

@@ -1,3 +1,4 @@
+import dataclasses
 from fractions import Fraction
 
 import numpy as np
@@ -6,16 +7,16 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain import plain_rules, rules_frame, table_rules
-from reference import OBJECT, WORD, Rule
-from strategies import Table, encode, tables
+from plain import plain_rules, rules_frame, rules_schema, table_rules
+from reference import ATTRIBUTE, OBJECT, WORD, Rule
+from strategies import Table, encode, has_attributes, items_of, tables
 
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.frames.rules import encode_rules, rules_table
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays, rule_order
-from shortcut_miner.schemas import Rules
-from shortcut_miner.transactions import Vocabulary
+from shortcut_miner.schemas import ANTECEDENT, MODALITIES, Rules
+from shortcut_miner.transactions import KINDS, Vocabulary
 
 # "a" < "a b" < "b": prefixes, and blanks that sort before letters; answers in class order.
 LIKE = Vocabulary(
@@ -23,8 +24,9 @@ LIKE = Vocabulary(
     objects=pl.Series(["a", "b", "dog"]),
     answers=pl.Series(["no", "yes", "a"]),
     answer_counts=np.array([5, 5, 9]),
+    attributes=pl.Series(["a", "dog", "x=1"]),
 )
-ITEMS = [*((WORD, name) for name in LIKE.words), *((OBJECT, name) for name in LIKE.objects)]
+ITEMS = items_of(LIKE)
 
 
 def as_arrays(rules: list[Rule]) -> RuleArrays:
@@ -90,14 +92,21 @@ class TestRuleOrder:
             Rule(frozenset({ITEMS[3]}), "a", 2, 2),  # confidence
             Rule(frozenset({ITEMS[3]}), "a", 8, 4),  # antecedent_count
             Rule(frozenset(), "a", 4, 2),  # fewer items
-            Rule(frozenset({(OBJECT, "dog")}), "a", 4, 2),  # words: none before any
+            Rule(frozenset({(ATTRIBUTE, "a")}), "a", 4, 2),  # words and objects: none before any
+            Rule(frozenset({(ATTRIBUTE, "x=1")}), "a", 4, 2),
+            Rule(frozenset({(OBJECT, "a")}), "a", 4, 2),
+            Rule(frozenset({(OBJECT, "dog")}), "a", 4, 2),
+            Rule(frozenset({(OBJECT, "a"), (ATTRIBUTE, "dog")}), "a", 4, 2),
+            Rule(frozenset({(OBJECT, "a"), (OBJECT, "b")}), "a", 4, 2),
+            Rule(frozenset({(OBJECT, "b"), (ATTRIBUTE, "a")}), "a", 4, 2),
+            Rule(frozenset({(WORD, "a"), (ATTRIBUTE, "dog")}), "a", 4, 2),
             Rule(frozenset({(WORD, "a"), (OBJECT, "dog")}), "a", 4, 2),
             Rule(frozenset({(WORD, "a"), (WORD, "b")}), "a", 4, 2),
             Rule(frozenset({(WORD, "a b"), (OBJECT, "a")}), "a", 4, 2),
             Rule(frozenset({(WORD, "a b"), (OBJECT, "b")}), "no", 4, 2),  # objects
             Rule(frozenset({(WORD, "a b"), (OBJECT, "b")}), "yes", 4, 2),  # answer
         ]
-        expected.insert(3, Rule(frozenset({(OBJECT, "a")}), "a", 4, 2))
+        expected.insert(7, Rule(frozenset({(WORD, "a")}), "a", 4, 2))
         assert self.sorted(expected[::-1]) == expected
         assert self.sorted(expected) == expected
 
@@ -145,9 +154,11 @@ class TestRulesTable:
         )
         assert table_rules(frame) == expected
         Rules.validate(frame)
-        assert frame.schema == Rules.create_empty().schema
+        has_column = has_attributes(table.rows)
+        assert dict(frame.schema) == rules_schema(attributes=has_column)
         answer_counts = reference.count_answers(table.rows, table.weights)
-        plain = rules_frame(expected, answer_counts, max(sum(table.weights), 1))
+        total = max(sum(table.weights), 1)
+        plain = rules_frame(expected, answer_counts, total, attributes=has_column)
         assert frame.drop("lift").equals(plain.drop("lift"))
         for row in frame.iter_rows(named=True):
             lift = Fraction(
@@ -167,19 +178,35 @@ class TestRulesTable:
             Rule(frozenset({(OBJECT, "b")}), "no", 4, 1),
             Rule(frozenset({(WORD, "a b")}), "no", 4, 1),
             Rule(frozenset(), "a", 10, 1),
+            Rule(frozenset({(ATTRIBUTE, "dog"), (ATTRIBUTE, "a")}), "a", 4, 1),
+            Rule(frozenset({(ATTRIBUTE, "x=1"), (OBJECT, "dog")}), "a", 4, 1),
+            Rule(frozenset({(ATTRIBUTE, "x=1"), (WORD, "a")}), "a", 4, 1),
         ]
         frame = rules_table(as_arrays(rules), LIKE, 10)
-        assert frame["antecedent_words"].to_list() == [["a", "dog"], [], ["a b"], []]
-        assert frame["antecedent_objects"].to_list() == [["a", "dog"], ["b"], [], []]
-        assert frame["modality"].to_list() == ["multimodal", "objects", "words", "words"]
-        assert frame["answer_count"].to_list() == [5, 5, 5, 9]
-        assert frame["rule_id"].to_list() == [0, 1, 2, 3]
+        assert frame["antecedent_words"].to_list() == [["a", "dog"], [], ["a b"], [], [], [], ["a"]]
+        assert frame["antecedent_objects"].to_list() == [["a", "dog"], ["b"], [], [], [], ["dog"], []]
+        attributes = [[], [], [], [], ["a", "dog"], ["x=1"], ["x=1"]]
+        assert frame["antecedent_attributes"].to_list() == attributes
+        modalities = ["multimodal", "objects", "words", "words", "attributes", "multimodal", "multimodal"]
+        assert frame["modality"].to_list() == modalities
+        assert frame["answer_count"].to_list() == [5, 5, 5, 9, 9, 9, 9]
+        assert frame["rule_id"].to_list() == [*range(7)]
+        assert (*KINDS, "multimodal") == MODALITIES
+        assert [f"antecedent_{kind}" for kind in KINDS] == [*ANTECEDENT]
 
     def test_no_rules_are_typed(self) -> None:
         for like in (LIKE, encode(Table([], [])).vocabulary):
             frame = rules_table(encode_rules(rules_frame([], {}, 1), like), like, 0)
-            assert frame.schema == Rules.create_empty().schema
+            assert dict(frame.schema) == rules_schema(attributes=like is LIKE)
             assert frame.height == 0
+
+    def test_rules_of_another_vocabulary(self) -> None:
+        """An item that the vocabulary lacks never fires, of a kind that can't occur too."""
+        rules = [Rule(frozenset({item}), "no", 4, 1) for item in ITEMS]
+        bare = dataclasses.replace(LIKE, attributes=None)
+        arrays = encode_rules(rules_frame(rules, {}, 10), bare)
+        assert arrays.items[:, 0].tolist() == [0, 1, 2, 3, 4, 5, 6, 7, 7, 7]
+        assert bare.item_count == 7
 
 
 def test_take() -> None:

@@ -8,14 +8,14 @@ import pytest
 import reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain import rules_frame, table_rules
-from reference import OBJECT, WORD, Row
-from strategies import Table, tables
+from plain import rules_frame, rules_schema, table_rules
+from reference import ATTRIBUTE, OBJECT, WORD, Row
+from strategies import Table, has_attributes, names_of, tables
 
 from shortcut_miner.errors import ConfigError, SchemaError, ShortcutMinerError
 from shortcut_miner.mining.frames.onehot import from_onehot
 from shortcut_miner.mining.frames.tables import match_rule_pairs, match_rules, mine_rules
-from shortcut_miner.schemas import Rules
+from shortcut_miner.schemas import ANTECEDENT, Rules
 
 pandas = pytest.importorskip("pandas")
 sparse = pytest.importorskip("scipy.sparse")
@@ -105,12 +105,13 @@ def lists_of(table: Table) -> pl.DataFrame:
     """Return a strategy's rows as a frame of words, objects and answer."""
     return pl.DataFrame(
         {
-            "words": [[name for kind, name in row.items if kind == WORD] for row in table.rows],
-            "objects": [[name for kind, name in row.items if kind == OBJECT] for row in table.rows],
+            "words": [names_of(row.items, WORD) for row in table.rows],
+            "objects": [names_of(row.items, OBJECT) for row in table.rows],
+            "attributes": [names_of(row.items, ATTRIBUTE) for row in table.rows],
             "answer": [row.answer for row in table.rows],
         },
-        schema={"words": pl.List(pl.String), "objects": pl.List(pl.String), "answer": pl.String},
-    )
+        schema=dict.fromkeys(("words", "objects", "attributes"), pl.List(pl.String)) | {"answer": pl.String},
+    ).drop([] if has_attributes(table.rows) else ["attributes"])
 
 
 class TestMineRules:
@@ -127,7 +128,7 @@ class TestMineRules:
     def test_equals_brute_force(self, table: Table, threads: int | None, **options: Any) -> None:
         rules = mine_rules(lists_of(table), "answer", weights=table.weights, threads=threads, **options)
         assert table_rules(rules) == reference.build_rules(table.rows, weights=table.weights, **options)
-        assert rules.schema == Rules.create_empty().schema
+        assert dict(rules.schema) == rules_schema(attributes=has_attributes(table.rows))
         Rules.validate(rules)
 
     @pytest.mark.parametrize("form", FORMS)
@@ -176,7 +177,29 @@ class TestMineRules:
         ]
         objects = mine_rules(rows.select("objects"), ["yes", "yes", "yes", "no"], min_count=2)
         assert objects["modality"].to_list() == ["objects"]
+        assert "antecedent_attributes" not in objects.columns
         assert objects["antecedent_count"].to_list() == [3]
+
+    def test_attributes(self) -> None:
+        """They are items of their own, and rules of them fire on rows that have them alone."""
+        rows = pl.DataFrame({"words": [["a=1"], ["a=1"], []], "attributes": [["a=1"], ["a=1"], ["b=2"]]})
+        rules = mine_rules(rows, ["yes", "yes", "no"], min_count=2)
+        assert rules.select("antecedent_words", "antecedent_attributes", "modality").rows() == [
+            ([], ["a=1"], "attributes"),
+            (["a=1"], [], "words"),
+            (["a=1"], ["a=1"], "multimodal"),
+        ]
+        assert rules.columns[1:4] == list(ANTECEDENT)
+        assert match_rules(rules, rows)["matching_rule_count"].to_list() == [3, 3, 0]
+        assert match_rules(rules, rows.drop("attributes"))["matching_rule_count"].to_list() == [1, 1, 0]
+        assert match_rule_pairs(rules.drop("antecedent_attributes")[1:2], rows).rows() == [(0, 1), (1, 1)]
+        pandas_rows = pandas.DataFrame(rows.to_dict(as_series=False))
+        assert mine_rules(pandas_rows, ["yes", "yes", "no"], min_count=2).equals(rules)
+        broken = rules.with_columns(antecedent_attributes=pl.lit("a=1"))
+        with pytest.raises(
+            SchemaError, match=r"(?s)^rules: got a table.*'antecedent_attributes', got: String"
+        ):
+            match_rules(broken, rows)
 
     def test_weights(self) -> None:
         doubled = mine_rules(ROWS, ANSWERS, min_count=2, weights=[2] * 6)

@@ -40,6 +40,7 @@ def encode_folder(folder: VqaCeFolder, *, normalise_answers: bool = False) -> En
         rules["antecedent_objects"],
         answers["answer"],
         answers["answer_count"],
+        attributes=rules.get_column("antecedent_attributes", default=None),
         counts_are_totals=True,
     )
     return EncodedFolder(

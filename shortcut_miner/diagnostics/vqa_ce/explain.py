@@ -13,10 +13,10 @@ from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder
 from shortcut_miner.errors import ConfigError, examples, near_names
 from shortcut_miner.mining.frames.lookup import find_rules
 from shortcut_miner.mining.matcher import match_pairs
+from shortcut_miner.schemas import ANTECEDENT
 
 _SHOWN = (
-    "rule_id", "antecedent_words", "antecedent_objects", "answer", "rule_count", "confidence", "is_correct",
-    "q_value_by", "verdict",
+    "rule_id", *ANTECEDENT, "answer", "rule_count", "confidence", "is_correct", "q_value_by", "verdict",
 )  # fmt: skip
 _MOST_SHOWN = 10
 
@@ -28,7 +28,7 @@ class Explanation:
     Attributes
     ----------
     question : dict
-        Its row of ``questions.parquet``: text, image, answers, words, objects.
+        Its row of ``questions.parquet``: text, image, answers, words, objects, and attributes if any.
     subset : str
         "easy", "counterexamples" or "hard".
     reason : str

@@ -26,7 +26,17 @@ from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts
 from shortcut_miner.encoding import with_item_lists
 from shortcut_miner.mining.frames.rules import rule_blocks
 from shortcut_miner.mining.matcher import match_pairs
-from shortcut_miner.schemas import SUBSETS, VERDICTS, MeasuredRules, Rules, Split, SplitQuestions, validated
+from shortcut_miner.mining.rules import MULTIMODAL, modalities
+from shortcut_miner.schemas import (
+    MODALITIES,
+    SUBSETS,
+    VERDICTS,
+    MeasuredRules,
+    Rules,
+    Split,
+    SplitQuestions,
+    validated,
+)
 from shortcut_miner.storage import Provenance, parquet_stream
 
 COMMAND = "vqa-ce build"
@@ -41,7 +51,7 @@ def describe(
 ) -> tuple[Provenance, dict[str, Any]]:
     """Return the provenance of a build, and the article's descriptive figures."""
     subset_counts = {subset: int((found.subset == subset).sum()) for subset in SUBSETS}
-    modality = _modalities(found)
+    modality = modalities(found.rules, found.training.vocabulary)
     rows = len(found.training)
     counts = {
         "train_questions": len(inputs.train),
@@ -56,7 +66,7 @@ def describe(
         "antecedents": found.antecedent_count,
         "rules_before_superset_filter": found.confident_count,
         "rules": len(found.rules),
-        **{f"rules_{name}": int((modality == name).sum()) for name in ("words", "objects", "multimodal")},
+        **{f"rules_{name}": int((modality == k).sum()) for name, k in _possible(found).items()},
         "classifier_rules": len(found.kept),
         **subset_counts,
     }
@@ -68,10 +78,10 @@ def describe(
         counts["holdout_rows"] = held_out
     too_rare = f"training rows whose answer is not among the top {config.top_answers:,}"
     dropped = dict(inputs.facts.dropped) | {too_rare: len(inputs.train) - held_out - rows}
-    if inputs.labels is not None:
-        for split, table in (("training", inputs.train), ("validation", inputs.val)):
-            known = table["image_id"].is_in(inputs.labels["image_id"].unique().implode())
-            counts[f"{split}_questions_without_detections"] = int((~known).sum())
+    for split, table in (("training", inputs.train), ("validation", inputs.val)):
+        has_known = _has_known_objects(table, inputs.labels, config)
+        if has_known is not None:
+            counts[f"{split}_questions_without_detections"] = int((~has_known).sum())
     provenance = Provenance(
         command=COMMAND,
         config=options_of(config, limit),
@@ -82,12 +92,21 @@ def describe(
     return provenance, _figures(found, modality)
 
 
-def _modalities(found: Shortcuts) -> np.ndarray[Any, np.dtype[np.str_]]:
-    """Return each rule's modality."""
-    first_object = found.training.vocabulary.word_count
-    has_word = ((found.rules.items >= 0) & (found.rules.items < first_object)).any(axis=1)
-    has_object = (found.rules.items >= first_object).any(axis=1)
-    return np.where(has_word & has_object, "multimodal", np.where(has_object, "objects", "words"))
+def _possible(found: Shortcuts) -> dict[str, int]:
+    """Return the modalities that rules can have here, with their numbers."""
+    kinds = found.training.vocabulary.names
+    return {name: k for k, name in enumerate(MODALITIES) if name in kinds or k == MULTIMODAL}
+
+
+def _has_known_objects(
+    questions: pl.DataFrame, labels: pl.DataFrame | None, config: VqaCeConfig
+) -> pl.Series | None:
+    """Return Boolean per question: whether its objects are known; None if objects are no items."""
+    if config.items == "words":
+        return None
+    if "labels" in questions.columns:
+        return questions["labels"].is_not_null()
+    return None if labels is None else questions["image_id"].is_in(labels["image_id"].unique().implode())
 
 
 def _frequent_items(found: Shortcuts) -> int:
@@ -95,7 +114,7 @@ def _frequent_items(found: Shortcuts) -> int:
     return int((rows >= found.min_count).sum())
 
 
-def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.str_]]) -> dict[str, Any]:
+def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.int8]]) -> dict[str, Any]:
     """Return what the article's Figures 4 and 5 show, and the support both ways."""
     best = found.val_totals.row_best
     best_modality = modality[best[best >= 0]]
@@ -114,8 +133,8 @@ def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.str_]]) -> 
         "is_complete": found.is_complete,
         DEFAULT_ANSWER: found.training.vocabulary.answers[-1] if rows else None,
         "most_confident_rule_modality_share": {
-            name: float((best_modality == name).mean()) if len(best_modality) else None
-            for name in ("words", "objects", "multimodal")
+            name: float((best_modality == k).mean()) if len(best_modality) else None
+            for name, k in _possible(found).items()
         },
         "confidence_histogram": {
             "edges": [edge / _HISTOGRAM_BINS for edge in range(_HISTOGRAM_BINS + 1)],
@@ -128,7 +147,8 @@ def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.str_]]) -> 
 def in_words(provenance: Provenance) -> dict[str, str]:
     """Return what a build read and found, as the console prints it."""
     n = {name: f"{count:,}" for name, count in provenance.counts.items()}
-    kinds = ", ".join(f"{n[f'rules_{kind}']} {kind}" for kind in ("words", "objects", "multimodal"))
+    counted = [kind for kind in MODALITIES if f"rules_{kind}" in n]
+    kinds = ", ".join(f"{n[f'rules_{kind}']} {kind}" for kind in counted)
     left_out = [f"{count:,} {reason}" for reason, count in provenance.dropped.items()]
     return {
         "training": f"{n['train_questions']} questions about {n['train_images']} images",
@@ -155,7 +175,7 @@ def make_tables(
         "rules": lambda: pl.concat(_rule_blocks(found)),
         "split": partial(_split, inputs, found),
         "rule_predictions": partial(_predictions, inputs, found),
-        "questions": partial(_questions, inputs, found),
+        "questions": partial(_questions, inputs, found, config),
     }
     if config.keep_dropped:
         made[_DROPPED_RULES] = lambda: pl.concat(_dropped_blocks(found, config))
@@ -257,23 +277,18 @@ def _predictions(inputs: VqaCeInputs, found: Shortcuts) -> pl.DataFrame:
     ).sort("question_id")
 
 
-def _questions(inputs: VqaCeInputs, found: Shortcuts) -> pl.DataFrame:
-    questions = with_item_lists(inputs.val, found.validation).sort("question_id")
-    return _with_unknown_objects(questions, inputs)
+def _questions(inputs: VqaCeInputs, found: Shortcuts, config: VqaCeConfig) -> pl.DataFrame:
+    """Return the evaluated questions with their items; objects are null where nothing is known of them."""
+    has_known = _has_known_objects(inputs.val, inputs.labels, config)
+    known = pl.lit(False) if has_known is None else has_known
+    listed = with_item_lists(inputs.val, found.validation).drop("labels", strict=False)
+    return listed.with_columns(objects=pl.when(known).then("objects")).sort("question_id")
 
 
 def _rule_ids(positions: np.ndarray[Any, np.dtype[np.int64]]) -> pl.Series:
     """Return positions as UInt32 rule ids, -1 as null."""
     ids = pl.Series(positions)
     return ids.set(ids < 0, None).cast(pl.UInt32)
-
-
-def _with_unknown_objects(questions: pl.DataFrame, inputs: VqaCeInputs) -> pl.DataFrame:
-    """Return `questions` with null objects where nothing is known about the image."""
-    if inputs.labels is None:
-        return questions.with_columns(objects=pl.lit(None, pl.List(pl.String)))
-    known = pl.col("image_id").is_in(inputs.labels["image_id"].unique().implode())
-    return questions.with_columns(objects=pl.when(known).then("objects"))
 
 
 _NO_MATCHES = pl.DataFrame(schema={"question_id": pl.String, "rule_id": pl.UInt32})

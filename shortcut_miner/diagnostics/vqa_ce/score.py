@@ -26,6 +26,7 @@ from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining.evidence.measures import binomial_excess_p, false_discovery_q
 from shortcut_miner.mining.matcher import Accepted, RuleIndex, index_for, match_totals
 from shortcut_miner.options import Scorer
+from shortcut_miner.schemas import antecedent_columns
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import compare, summarise
@@ -207,14 +208,15 @@ def exploited_shortcuts(
     Returns
     -------
     pl.DataFrame
-        model, rule_id, antecedent_words, antecedent_objects, answer; firing_count, agreement_count,
-        agreement (their ratio); the same on the rule's counterexamples (it fires, no annotator gave its
-        answer) as counterexample_count, counterexample_agreement_count, counterexample_agreement;
-        answer_rate, the share of all questions to which the model gives this answer; p_value and
-        counterexample_p_value, the binomial probability of as much agreement at that rate; q_value and
-        counterexample_q_value after Benjamini and Yekutieli; is_exploited, whether the model gives the rule's
-        answer on its counterexamples more often than anywhere, with a counterexample_q_value below 0.05. In
-        the order of `answers`, exploited rules first, the surest of them first.
+        model, rule_id, antecedent_words, antecedent_objects, antecedent_attributes if the rules have it,
+        answer; firing_count, agreement_count, agreement (their ratio); the same on the rule's counterexamples
+        (it fires, no annotator gave its answer) as counterexample_count, counterexample_agreement_count,
+        counterexample_agreement; answer_rate, the share of all questions to which the model gives this
+        answer; p_value and counterexample_p_value, the binomial probability of as much agreement at that
+        rate; q_value and counterexample_q_value after Benjamini and Yekutieli; is_exploited, whether the
+        model gives the rule's answer on its counterexamples more often than anywhere, with a
+        counterexample_q_value below 0.05. In the order of `answers`, exploited rules first, the surest of
+        them first.
     """
     encoded = encode_folder(folder, normalise_answers=config.scorer != "exact")
     compared = folder.questions
@@ -236,7 +238,7 @@ def exploited_shortcuts(
             len(classes), 1
         )
         parts.append(
-            folder.rules.select("rule_id", "antecedent_words", "antecedent_objects", "answer").select(
+            folder.rules.select("rule_id", *antecedent_columns(folder.rules), "answer").select(
                 pl.lit(model).alias("model"),
                 pl.all(),
                 firing_count=pl.Series(firing.rule_fired),

@@ -25,7 +25,7 @@ from shortcut_miner.mining.evidence.row_sums import prior_confidence
 from shortcut_miner.mining.evidence.significance import family_q, fisher_log10_p, holm_p
 from shortcut_miner.mining.evidence.subsets import best_subsets
 from shortcut_miner.mining.matches import MatchTotals
-from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.mining.rules import MULTIMODAL, RuleArrays, modalities
 from shortcut_miner.mining.trie import RuleIndex
 from shortcut_miner.transactions import Transactions
 
@@ -129,7 +129,7 @@ def rule_measures(
         one-sided test; q_value_bh, q_value_by over the searched family; improvement, the confidence minus
         that of the best proper subset, the empty one included, with the same answer, and improvement_log10_p,
         Fisher's test among that subset's rows; modality_gain, the confidence minus that of the best subset
-        with words only or objects only (null for rules of one modality); prior (see
+        with one kind of items (null for rules of one modality); prior (see
         :func:`~shortcut_miner.mining.evidence.row_sums.prior_confidence`). What is not known is null.
         On validation and holdout rows the same counts, measures and p values, with the prefix ``val_`` or
         ``holdout_``; shrinkage, confidence minus val_confidence; holdout_p_holm, the p values after Holm.
@@ -196,9 +196,7 @@ def _against_subsets(
     log10_p = fisher_log10_p(
         rules.rule_count, rules.antecedent_count, best.rule_count, best.antecedent_count, threads
     )
-    is_word = (rules.items >= 0) & (rules.items < training.vocabulary.word_count)
-    is_object = rules.items >= training.vocabulary.word_count
-    is_mixed = is_word.any(axis=1) & is_object.any(axis=1)
+    is_mixed = modalities(rules, training.vocabulary) == MULTIMODAL
     has_subset = best.antecedent_count > 0
     with np.errstate(invalid="ignore"):
         gain = confidence - best.rule_count / best.antecedent_count

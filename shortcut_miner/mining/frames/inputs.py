@@ -1,7 +1,7 @@
 """Transactions and answers in the forms people have them: lists, columns, one-hot frames, matrices.
 
-All become the list columns ``words`` and ``objects``, and an ``answer`` column. pandas and SciPy are only
-looked at if the caller has imported them.
+All become the list columns ``words``, ``objects`` and ``attributes``, and an ``answer`` column. pandas and
+SciPy are only looked at if the caller has imported them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,6 +14,7 @@ import polars as pl
 from shortcut_miner.encoding import string_lists
 from shortcut_miner.errors import ConfigError, SchemaError, examples
 from shortcut_miner.mining.frames.onehot import from_onehot, is_onehot, is_pandas
+from shortcut_miner.transactions import KINDS
 
 # A list of lists of str, a Polars or pandas Series of lists, a Polars or pandas DataFrame, a 2-D NumPy
 # array or a SciPy sparse matrix. No union: types of libraries that may be missing are Any to a checker.
@@ -21,12 +22,13 @@ TransactionsLike: TypeAlias = Any
 # A list of str or int (or of lists of these), a Polars or pandas Series, a NumPy array, or a column's name.
 AnswersLike: TypeAlias = Any
 
-_KINDS = ("words", "objects")
 _TEXT = (pl.String, pl.Categorical, pl.Enum)
 
 
 def read_items(transactions: TransactionsLike, item_names: Sequence[str] | None = None) -> pl.DataFrame:
     """Return words and objects, List[String] (null = none of that kind), one row a transaction.
+
+    There are attributes too if `transactions` have them.
 
     See :func:`shortcut_miner.mining.frames.tables.mine_rules` for what `transactions` can be, and for the
     errors.
@@ -42,7 +44,7 @@ def read_items(transactions: TransactionsLike, item_names: Sequence[str] | None 
     kinds = kinds or {"words": _read_lists(transactions, "transactions", null_is_none=False)}
     rows = len(next(iter(kinds.values())))
     nothing = pl.Series([None], dtype=pl.List(pl.String)).new_from_index(0, rows)
-    return pl.DataFrame({kind: kinds.get(kind, nothing) for kind in _KINDS})
+    return pl.DataFrame({"words": nothing, "objects": nothing} | kinds)
 
 
 def split_answers(
@@ -86,13 +88,11 @@ def read_answers(answers: AnswersLike, rows: int, *, allow_lists: bool = False) 
 
 
 def _list_columns(transactions: TransactionsLike) -> dict[str, pl.Series]:
-    """Return the list columns words and objects of a frame, as far as it has them."""
+    """Return the list columns words, objects and attributes of a frame, as far as it has them."""
     if isinstance(transactions, pl.DataFrame):
-        kinds = [kind for kind in _KINDS if isinstance(transactions.schema.get(kind), pl.List | pl.Array)]
+        kinds = [kind for kind in KINDS if isinstance(transactions.schema.get(kind), pl.List | pl.Array)]
     elif is_pandas(transactions, "DataFrame"):
-        kinds = [
-            kind for kind in _KINDS if kind in transactions.columns and _may_be_lists(transactions[kind])
-        ]
+        kinds = [kind for kind in KINDS if kind in transactions.columns and _may_be_lists(transactions[kind])]
     else:
         return {}
     return {kind: _read_lists(transactions[kind], kind, null_is_none=True) for kind in kinds}

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 import polars as pl
 
 from shortcut_miner.errors import ConfigError, near_names
-from shortcut_miner.schemas import VERDICTS
+from shortcut_miner.schemas import VERDICTS, antecedent_columns
 
-_ANTECEDENT = ("antecedent_words", "antecedent_objects")
 # How the columns end whose smallest numbers say most.
 _SMALLEST_FIRST = ("rule_id", "q_value_bh", "q_value_by", "log10_p_value", "log10_p", "p_holm")
 
@@ -32,7 +31,7 @@ def find_rules(
     rules : pl.DataFrame
         schemas.Rules.
     contains : sequence of str
-        Words or object labels that must all be in the antecedent.
+        Words, object labels or attributes ("column=value") that must all be in the antecedent.
     answer, modality : str, optional
         Equal to these.
     min_confidence : float
@@ -59,7 +58,7 @@ def find_rules(
     ['golf', 'golf']
     """
     conditions = [pl.col("confidence") >= min_confidence, pl.col("rule_count") >= min_count]
-    conditions += [_has_item(item) for item in contains]
+    conditions += [_has_item(rules, item) for item in contains]
     if answer is not None:
         conditions.append(pl.col("answer") == answer)
     if modality is not None:
@@ -87,7 +86,8 @@ def unknown_terms(
     """
     told = []
     if contains:
-        items = pl.concat([rules[name].explode().drop_nulls() for name in _ANTECEDENT]).unique().sort()
+        lists = [rules[name].explode().drop_nulls() for name in antecedent_columns(rules)]
+        items = pl.concat(lists).unique().sort()
         told += [
             f"contains: got {item!r}, but no rule contains it.{near_names(item, items)}"
             for item in contains
@@ -126,5 +126,5 @@ def _check_sort(rules: pl.DataFrame, sort: str) -> None:
         )
 
 
-def _has_item(item: str) -> pl.Expr:
-    return pl.any_horizontal(pl.col(name).list.contains(item) for name in _ANTECEDENT)
+def _has_item(rules: pl.DataFrame, item: str) -> pl.Expr:
+    return pl.any_horizontal(pl.col(name).list.contains(item) for name in antecedent_columns(rules))

@@ -3,7 +3,8 @@
 pandas is optional (``pip install 'shortcut-miner[interop]'``) and imported when asked for.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from shortcut_miner.mining.frames.onehot import from_onehot, is_pandas
 from shortcut_miner.mining.frames.rules import encode_rules, rules_table
 from shortcut_miner.mining.rules import rule_order
 from shortcut_miner.options import check_counts, check_texts, reject
-from shortcut_miner.schemas import Rules, validated
+from shortcut_miner.schemas import ANTECEDENT, Rules, validated
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +46,11 @@ _MLXTEND_COLUMNS = ("antecedents", "consequents", "antecedent support", "consequ
 
 
 def to_mlxtend(
-    rules: pl.DataFrame, *, object_prefix: str = "object: ", answer_prefix: str = ""
+    rules: pl.DataFrame,
+    *,
+    object_prefix: str = "object: ",
+    attribute_prefix: str = "attribute: ",
+    answer_prefix: str = "",
 ) -> "pd.DataFrame":
     """Return rules as the frame that ``mlxtend.frequent_patterns.association_rules`` (0.25) gives.
 
@@ -53,8 +58,8 @@ def to_mlxtend(
     ----------
     rules : pl.DataFrame
         schemas.Rules.
-    object_prefix, answer_prefix : str
-        Put before objects and answers, since mlxtend has one namespace for all items.
+    object_prefix, attribute_prefix, answer_prefix : str
+        Put before objects, attributes and answers, since mlxtend has one namespace for all items.
 
     Returns
     -------
@@ -68,7 +73,8 @@ def to_mlxtend(
     BackendError
         pandas is not installed.
     ConfigError
-        A word that begins with `object_prefix` would come back as an object; a prefix that is no text.
+        A word that begins with `object_prefix` or `attribute_prefix` would come back as an object or an
+        attribute, or an attribute as an object; a prefix that is no text.
     SchemaError
         `rules` are no Polars frame of rules.
 
@@ -82,26 +88,48 @@ def to_mlxtend(
     """
     pandas = _import_pandas("to_mlxtend")
     validated(rules, Rules, "rules")
-    check_texts(object_prefix=object_prefix, answer_prefix=answer_prefix)
+    check_texts(object_prefix=object_prefix, attribute_prefix=attribute_prefix, answer_prefix=answer_prefix)
     words = rules["antecedent_words"].to_list()
-    confused = sorted({word for row in words for word in row if word.startswith(object_prefix)})
-    # Without a prefix nothing comes back as an object, which is right as long as there are none.
-    if confused and (object_prefix or rules["antecedent_objects"].list.len().sum()):
-        raise ConfigError(
-            f"object_prefix: got {object_prefix!r}, expected one that no word begins with, unlike "
-            f"{examples(confused)}. Choose another."
-        )
-    objects = [[object_prefix + name for name in row] for row in rules["antecedent_objects"].to_list()]
+    objects = _prefixed(rules, "antecedent_objects", object_prefix)
+    attributes = _prefixed(rules, "antecedent_attributes", attribute_prefix)
+    _check_prefix("object_prefix", object_prefix, objects, {"word": words, "attribute": attributes})
+    _check_prefix("attribute_prefix", attribute_prefix, attributes, {"word": words})
     sides = {
-        "antecedents": [frozenset(row + found) for row, found in zip(words, objects, strict=True)],
+        "antecedents": [frozenset(chain(*kinds)) for kinds in zip(words, objects, attributes, strict=True)],
         "consequents": [frozenset({answer_prefix + answer}) for answer in rules["answer"].to_list()],
     }
     measures = rules.select(**{name: MEASURES[measure] for name, measure in _MLXTEND_MEASURES.items()})
     return pandas.DataFrame({**sides, **{name: measures[name].to_numpy() for name in measures.columns}})
 
 
+def _prefixed(rules: pl.DataFrame, column: str, prefix: str) -> list[list[str]]:
+    lists = rules[column].to_list() if column in rules.columns else [[] for _ in range(len(rules))]
+    return [[prefix + name for name in row] for row in lists]
+
+
+def _check_prefix(option: str, prefix: str, own: list[list[str]], others: dict[str, list[list[str]]]) -> None:
+    """Raise if an item of another kind would come back as one of this kind, or these as words.
+
+    Without a prefix nothing comes back as this kind, which is right as long as there are none.
+    """
+    for kind, rows in others.items():
+        confused = sorted({item for row in rows for item in row if item.startswith(prefix)})
+        if not prefix:
+            confused = sorted({*confused, *chain(*own)}) if any(own) else []
+        if confused:
+            raise ConfigError(
+                f"{option}: got {prefix!r}, expected one that no {kind} begins with, unlike "
+                f"{examples(confused)}. Choose another."
+            )
+
+
 def from_mlxtend(
-    frame: "pd.DataFrame", transaction_count: int, *, object_prefix: str = "object: ", answer_prefix: str = ""
+    frame: "pd.DataFrame",
+    transaction_count: int,
+    *,
+    object_prefix: str = "object: ",
+    attribute_prefix: str = "attribute: ",
+    answer_prefix: str = "",
 ) -> pl.DataFrame:
     """Return the rules of an mlxtend frame as schemas.Rules, in rule order.
 
@@ -112,9 +140,9 @@ def from_mlxtend(
         support and support are read. Every consequent is one item, the answer.
     transaction_count : int
         Rows that the supports are fractions of.
-    object_prefix, answer_prefix : str
-        Taken away from objects (items that begin so; none if it is empty) and answers. See
-        :func:`to_mlxtend`.
+    object_prefix, attribute_prefix, answer_prefix : str
+        Taken away from objects and attributes (items that begin so; none if it is empty) and answers. See
+        :func:`to_mlxtend`. The column antecedent_attributes is there if some item is one.
 
     Raises
     ------
@@ -132,7 +160,7 @@ def from_mlxtend(
     if transaction_count is None:
         reject("transaction_count", None, "the number of rows that the supports are fractions of")
     check_counts(transaction_count=transaction_count)
-    check_texts(object_prefix=object_prefix, answer_prefix=answer_prefix)
+    check_texts(object_prefix=object_prefix, attribute_prefix=attribute_prefix, answer_prefix=answer_prefix)
     missing = [name for name in _MLXTEND_COLUMNS if name not in frame.columns]
     if missing:
         raise SchemaError(
@@ -154,13 +182,7 @@ def from_mlxtend(
     answers = [str(answer).removeprefix(answer_prefix) for (answer,) in consequents]
     table = pl.DataFrame(
         {
-            "antecedent_words": _sorted_lists(
-                [item for item in items if not _is_object(item, object_prefix)] for items in antecedents
-            ),
-            "antecedent_objects": _sorted_lists(
-                [item.removeprefix(object_prefix) for item in items if _is_object(item, object_prefix)]
-                for items in antecedents
-            ),
+            **_by_kind(antecedents, object_prefix, attribute_prefix),
             "answer": pl.Series(answers, dtype=pl.String),
             **{name: np.rint(values).astype(np.int64) for name, values in counts.items()},
         }
@@ -170,6 +192,7 @@ def from_mlxtend(
         table["antecedent_objects"],
         table["answer"],
         table["answer_count"],
+        attributes=table.get_column("antecedent_attributes", default=None),
         counts_are_totals=True,
     )
     rules = encode_rules(table, vocabulary)
@@ -226,12 +249,17 @@ def _check_mlxtend(
         raise SchemaError(problem_list(title, problems))
 
 
-def _is_object(item: str, prefix: str) -> bool:
-    return bool(prefix) and item.startswith(prefix)
-
-
-def _sorted_lists(rows: Iterable[list[str]]) -> pl.Series:
-    return pl.Series([sorted(row) for row in rows], dtype=pl.List(pl.String))
+def _by_kind(antecedents: list[list[str]], *prefixes: str) -> dict[str, pl.Series]:
+    """Return the antecedents' columns, each item in that of the first prefix it begins with, else a word."""
+    found: list[list[list[str]]] = [[[] for _ in antecedents] for _ in ANTECEDENT]
+    for row, items in enumerate(antecedents):
+        for item in sorted(items):
+            kind = next((k for k, one in enumerate(prefixes, 1) if one and item.startswith(one)), 0)
+            found[kind][row].append(item.removeprefix(prefixes[kind - 1]) if kind else item)
+    lists = dict(zip(ANTECEDENT, found, strict=True))
+    if not any(lists["antecedent_attributes"]):
+        del lists["antecedent_attributes"]
+    return {column: pl.Series(rows, dtype=pl.List(pl.String)) for column, rows in lists.items()}
 
 
 def _import_pandas(wanted_by: str) -> Any:

@@ -8,10 +8,12 @@ import polars as pl
 
 from shortcut_miner.encoding import numbers_of, string_lists
 from shortcut_miner.mining.evidence.measures import with_measures
-from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.mining.rules import RuleArrays, modalities
 from shortcut_miner.mining.threads import blocks
-from shortcut_miner.transactions import Vocabulary
+from shortcut_miner.schemas import ANTECEDENT, MODALITIES
+from shortcut_miner.transactions import KINDS, Vocabulary
 
+_NO_NAMES = pl.Series([], dtype=pl.String)
 _NO_ITEM = np.iinfo(np.int32).max
 _UNKNOWN = -2
 
@@ -22,30 +24,24 @@ _ROWS_A_BLOCK = 1 << 17
 def rules_table(
     rules: RuleArrays, vocabulary: Vocabulary, transaction_count: int, *, first: int = 0
 ) -> pl.DataFrame:
-    """Return the schemas.Rules table of rules that are in rule order already, numbered from `first` on."""
-    words = vocabulary.word_count
-    is_word = (rules.items >= 0) & (rules.items < words)
-    is_object = rules.items >= words
+    """Return the schemas.Rules table of rules that are in rule order already, numbered from `first` on.
+
+    It has antecedent_attributes where the vocabulary has attributes.
+    """
+    modality = pl.Series(MODALITIES).gather(pl.Series(modalities(rules, vocabulary).astype(np.uint32)))
     table = pl.DataFrame(
         {
             "rule_id": np.arange(first, first + len(rules), dtype=np.uint32),
-            "antecedent_words": _names(rules.items, is_word, 0, vocabulary.words),
-            "antecedent_objects": _names(rules.items, is_object, words, vocabulary.objects),
+            **_antecedents(rules.items, vocabulary),
             "answer": vocabulary.answers.gather(pl.Series(rules.answers.astype(np.uint32))),
+            "modality": modality,
             "transaction_count": np.full(len(rules), transaction_count, np.uint64),
             "antecedent_count": rules.antecedent_count.astype(np.uint64),
             "answer_count": vocabulary.answer_counts[rules.answers].astype(np.uint64),
             "rule_count": rules.rule_count.astype(np.uint64),
         }
     )
-    has_words = pl.col("antecedent_words").list.len() > 0
-    has_objects = pl.col("antecedent_objects").list.len() > 0
-    modality = (
-        pl.when(has_words & has_objects).then(pl.lit("multimodal"))
-        .when(has_objects).then(pl.lit("objects"))
-        .otherwise(pl.lit("words"))
-    )  # fmt: skip
-    return table.insert_column(4, table.select(modality=modality).to_series()).pipe(with_measures)
+    return table.pipe(with_measures)
 
 
 def rule_blocks(rules: RuleArrays, vocabulary: Vocabulary, transaction_count: int) -> Iterator[pl.DataFrame]:
@@ -54,13 +50,17 @@ def rule_blocks(rules: RuleArrays, vocabulary: Vocabulary, transaction_count: in
         yield rules_table(rules.take(np.s_[first:stop]), vocabulary, transaction_count, first=first)
 
 
-def _names(
-    items: npt.NDArray[np.int32], chosen: npt.NDArray[np.bool_], first: int, names: pl.Series
-) -> pl.Series:
-    """Return List[String]: per rule the names of its chosen items, ascending."""
-    offsets = np.zeros(len(items) + 1, np.int64)
-    np.cumsum(chosen.sum(axis=1), out=offsets[1:])
-    return string_lists(offsets, items[chosen] - first, names)
+def _antecedents(items: npt.NDArray[np.int32], vocabulary: Vocabulary) -> dict[str, pl.Series]:
+    """Return a List[String] for each kind of items there is: per rule the names of its items, ascending."""
+    kinds = vocabulary.kinds_of(items)
+    found, first = {}, 0
+    for number, names in enumerate(vocabulary.names.values()):
+        chosen = kinds == number
+        offsets = np.zeros(len(items) + 1, np.int64)
+        np.cumsum(chosen.sum(axis=1), out=offsets[1:])
+        found[ANTECEDENT[number]] = string_lists(offsets, items[chosen] - first, names)
+        first += len(names)
+    return found
 
 
 def encode_rules(table: pl.DataFrame, vocabulary: Vocabulary) -> RuleArrays:
@@ -69,9 +69,13 @@ def encode_rules(table: pl.DataFrame, vocabulary: Vocabulary) -> RuleArrays:
     A rule with an item that the vocabulary lacks can't fire: its antecedent becomes the one item number
     that no row holds. An answer that the vocabulary lacks becomes -1.
     """
-    words = _item_numbers(table["antecedent_words"], vocabulary.words, 0)
-    objects = _item_numbers(table["antecedent_objects"], vocabulary.objects, vocabulary.word_count)
-    items = np.concatenate((words, objects), axis=1)
+    numbers, first = [], 0
+    for kind, column in zip(KINDS, ANTECEDENT, strict=True):
+        names = vocabulary.names.get(kind, _NO_NAMES)
+        if column in table.columns:
+            numbers.append(_item_numbers(table[column], names, first))
+        first += len(names)
+    items = np.concatenate(numbers, axis=1)
     unknown = (items == _UNKNOWN).any(axis=1)
     items[unknown] = _NO_ITEM
     items[unknown, :1] = vocabulary.item_count

@@ -34,7 +34,7 @@ from shortcut_miner.mining.memory import BYTES_A_TABLED_RULE, check_fits
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.search import search_rules
 from shortcut_miner.options import SupersetFilter
-from shortcut_miner.schemas import Rules, validated
+from shortcut_miner.schemas import Rules, antecedent_columns, validated
 from shortcut_miner.transactions import Transactions, Vocabulary
 
 
@@ -60,8 +60,8 @@ def mine_rules(
     transactions : list of lists of str or int, Series of lists, DataFrame, 2-D array or sparse matrix, [rows]
         The items of each row; repeats within a row count once, numbers become text. A Polars or pandas
         DataFrame is either one-hot (True/False or 1/0; its columns are the items, as mlxtend takes them) or
-        has the list columns ``words`` and ``objects`` (or one of them; null = no items of that kind). All
-        other forms give words.
+        has the list columns ``words``, ``objects`` and ``attributes`` (or some of them; null = no items of
+        that kind). All other forms give words.
     answers : list, Series or array of str or int, or str, [rows]
         The class of each row, or the DataFrame's column that holds it. Numbers become text.
     min_count : int
@@ -90,7 +90,8 @@ def mine_rules(
     -------
     pl.DataFrame
         schemas.Rules in rule order: confidence and antecedent_count descending, then shorter
-        antecedents, then words, objects and answer ascending. ``rule_id`` is the position.
+        antecedents, then words, objects, attributes and answer ascending. ``rule_id`` is the position.
+        ``antecedent_attributes`` is there if `transactions` have attributes.
 
     Raises
     ------
@@ -230,8 +231,10 @@ def _check_threads(threads: int | None) -> None:
 def _encode_both(rules: pl.DataFrame, rows: pl.DataFrame) -> tuple[RuleArrays, Transactions]:
     """Return rules and rows in one vocabulary: the rows' items, the rules' answers."""
     validated(rules, Rules, "rules")
-    vocabulary = build_vocabulary(rows["words"], rows["objects"], rules["answer"])  # matching needs no counts
-    as_sets = pl.col("antecedent_words", "antecedent_objects").list.unique()
+    attributes = rows.get_column("attributes", default=None)
+    # Matching needs no counts.
+    vocabulary = build_vocabulary(rows["words"], rows["objects"], rules["answer"], attributes=attributes)
+    as_sets = pl.col(antecedent_columns(rules)).list.unique()
     no_answer = rows.with_columns(answer=pl.lit(None, pl.String))
     return encode_rules(rules.with_columns(as_sets), vocabulary), encode_item_lists(no_answer, vocabulary)
 

@@ -58,15 +58,15 @@ def best_subsets(
             block = np.arange(first, stop)
             rungs = _rungs(rules.take(block), antecedents, transactions.vocabulary.class_count, pool)
             counts = _counts(rungs, antecedents, transactions, threads)
-            is_object = antecedents.item_names >= transactions.vocabulary.word_count
-            _raise(rungs, counts, is_object, pool, block, best)
+            kinds = transactions.vocabulary.kinds_of(antecedents.item_names)
+            _raise(rungs, counts, kinds, pool, block, best)
     return best
 
 
 def _raise(
     rungs: Sequence[_Rung],
     counts: Sequence[Best],
-    is_object: npt.NDArray[np.bool_],
+    kinds: npt.NDArray[np.int8],
     pool: ThreadPoolExecutor,
     block: Ints,
     out: BestSubsets,
@@ -78,8 +78,8 @@ def _raise(
         below = (counts_below, best, single, is_single)
         best, single = _nothing(len(rung.links)), _nothing(len(rung.links))
         _in_tasks(pool, kernels.raise_best, len(rung.links), rung.links, *below, best, single)
-        objects = is_object[rung.paths].sum(axis=1)
-        is_single = (objects == 0) | (objects == rung.paths.shape[1])
+        found = kinds[rung.paths]
+        is_single = (found == found[:, :1]).all(axis=1)
         rules = block[rung.rules]
         out.antecedent_count[rules] = best.antecedent_count[rung.places]
         out.rule_count[rules] = best.rule_count[rung.places]
