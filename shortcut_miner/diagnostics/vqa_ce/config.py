@@ -314,7 +314,7 @@ class ScoreConfig(AnswerOptions):
     min_count : int
         Least validation rows where a rule fires, for the list of exploited shortcuts.
     resamples : int
-        Bootstrap resamples of images; 0 leaves the intervals out.
+        Bootstrap resamples of images, or of a table's groups; 0 leaves the intervals out.
     seed : int
         Of the bootstrap.
     """

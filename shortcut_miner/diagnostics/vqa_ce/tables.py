@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce.config import COLUMNS, VqaCeConfig, VqaCeFiles, named_items
+from shortcut_miner.diagnostics.vqa_ce.shortcuts import cluster_column
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.keyed_draws import draw_uniform, id_keys
 from shortcut_miner.sources.opening.reading import Reading
@@ -164,7 +165,7 @@ def _by_share(rows: pl.DataFrame, config: VqaCeConfig) -> tuple[pl.Series, str]:
     A group's side follows from its name and the seed: neither the order of rows nor other groups matter.
     """
     share = config.val_share or 0
-    groups = rows[GROUP if GROUP in rows.columns else "image_id"]
+    groups = rows[cluster_column(rows)]
     is_val = draw_uniform(id_keys(groups, config.seed, "val_share"), 0) < share
     counts = {"train": int((~is_val).sum()), "val": int(is_val.sum())}
     if not all(counts.values()):

@@ -48,7 +48,7 @@ class Wanted:
         Further columns of the file, whose values become items.
     is_own : bool
         Whether rows may be numbered where there are no ids, and an answer may be the most frequent of
-        several; then a row without any answer is a bad one.
+        several, or the only one; then a row without any answer is a bad one.
     advice : str
         What to do about columns that are missing.
     """
@@ -101,7 +101,7 @@ def read_rows(
         number = pl.col(RECORD).cast(pl.Int64) + first + 1
         rows = rows.with_columns(number.cast(pl.String).alias("question_id"))
     if wanted.is_own:
-        rows = _with_most_frequent(rows, flat)
+        rows = _with_lists(_with_most_frequent(rows, flat), flat)
     own = [name for name in (LABELS, GROUP) if table.takes(wanted, name)]
     places = {"image_id": ("image_id", GROUP), GROUP: (GROUP, "image_id")}
     rows = rows.with_columns(
@@ -192,6 +192,14 @@ def _with_most_frequent(rows: pl.DataFrame, flat: FlatTable) -> pl.DataFrame:
     )
     joined = rows.join(most, on=RECORD, how="left", validate="1:1", maintain_order="left")
     return joined.with_columns(answer=pl.coalesce("answer", "most")).drop("most")
+
+
+def _with_lists(rows: pl.DataFrame, flat: FlatTable) -> pl.DataFrame:
+    """Return rows whose only answer is also their list of answers, where there is none."""
+    is_alone = pl.col("answers").is_null() & pl.col("answer").is_not_null()
+    flat.decisions["rows with one answer"] += rows.select(is_alone.sum()).item()
+    alone = pl.when(is_alone).then(pl.concat_list("answer"))
+    return rows.with_columns(answers=pl.coalesce("answers", alone))
 
 
 def _attributes(items: tuple[str, ...]) -> pl.Expr:

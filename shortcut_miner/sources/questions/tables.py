@@ -256,4 +256,4 @@ def _notes(tables: Sequence[QuestionTable], wanted: Wanted) -> tuple[str, ...]:
     repairs = [f"{name}{text}" for name, one in zip(names, tables, strict=True) for text in one.flat.repairs]
     numbered = wanted.is_own and not tables[0].takes(wanted, "question_id")
     own = [f"no column {wanted.names['question_id']}: rows are numbered from 1"] if numbered else []
-    return (*own, *repairs, *(f"{what}: {count:,}" for what, count in decisions.items()))
+    return (*own, *repairs, *(f"{what}: {count:,}" for what, count in decisions.items() if count))
