@@ -1,6 +1,7 @@
 """Columns of lists built from one flat column: ten times faster than from Python lists of lists."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -31,6 +32,19 @@ def list_column(flat: pl.Series, lengths: ArrayLike, is_null: ArrayLike | None =
     values = flat.to_arrow(compat_level=pl.CompatLevel.oldest())
     column = pl.from_arrow(pa.LargeListArray.from_arrays(pl.Series(offsets).to_arrow(), values, mask=mask))
     return column if isinstance(column, pl.Series) else column.to_series()
+
+
+def plain_text_lists(values: Sequence[object]) -> pl.Series | None:
+    """Return JSON values as a List[String] column if they are lists of texts, or null; else None.
+
+    >>> plain_text_lists([["a"], None]).to_list(), plain_text_lists([["a"], [1]]), plain_text_lists(["a"])
+    ([['a'], None], None, None)
+    """
+    lists: Any = values
+    if not all(one is None or type(one) is list for one in lists):
+        return None
+    is_plain = all(type(text) is str for one in lists if one for text in one)
+    return text_lists(lists) if is_plain else None
 
 
 def text_lists(lists: Sequence[Sequence[str] | None]) -> pl.Series:

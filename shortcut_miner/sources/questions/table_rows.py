@@ -77,7 +77,10 @@ class QuestionTable:
         """Return whether it has a column; of JSON whether any record has."""
         if column in self.flat.columns or not self.flat.form.startswith("JSON"):
             return column in self.flat.columns
-        return any(column in fields_of(raw) for raw in self.flat.content)
+        name, escape = column.encode(), b"\\"  # a name that is not there as it is may be written with escapes
+        return any(
+            column in fields_of(raw) for raw in map(bytes, self.flat.content) if name in raw or escape in raw
+        )
 
     def takes(self, wanted: Wanted, ours: str) -> bool:
         """Return whether one of our columns is asked for and there."""
