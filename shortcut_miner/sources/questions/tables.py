@@ -205,7 +205,7 @@ def check_same_columns(
     """Raise SourceError unless all files have the same of the columns that are read, or of `columns`."""
     told = []
     for ours, theirs in wanted.names.items() if len(tables) > 1 else ():
-        lacking = [one.flat.path for one in tables if not one.has(theirs)]
+        lacking = [one.file.name for one in tables if not one.has(theirs)]
         if 0 < len(lacking) < len(tables) and (columns is None or ours in columns):
             told.append(f"column {theirs}: not in {examples(lacking, limit=3)}")
     if told:
