@@ -104,15 +104,11 @@ def test_rows_without_any_answer_and_nulls_in_lists_are_bad(tmp_path: Path) -> N
 
 def test_no_answers_at_all_are_a_missing_column(tmp_path: Path) -> None:
     path = write(tmp_path / "t.jsonl", [{"question": "Q", "gold": "a"}] * 2)
-    with pytest.raises(
-        SourceError, match=r"expected question, answer\. Name its columns with --columns\."
-    ) as told:
+    with pytest.raises(SourceError, match=r"expected question, answer\. Name its columns with") as told:
         read(path)
     assert "column answer: got no such column, expected the answer of each row" in str(told.value)
     assert read(path, columns="answer=gold").table["answer"].to_list() == ["a", "a"]
-    with pytest.raises(
-        SourceError, match=r"column all: got no such column, expected the answers of each row"
-    ):
+    with pytest.raises(SourceError, match=r"column all: got no such column, expected the answers of"):
         read(path, columns="answer=gold,answers=all")
 
 
@@ -133,9 +129,7 @@ def test_items_are_sorted_texts_and_an_empty_cell_gives_none(tmp_path: Path) -> 
     path.write_text("question,answer,z,b\nQ,a,1,x=y\nQ,a,,n/a\nQ,a,,\n")
     reading = read(path, items=("z", "b"))
     assert reading.table["attributes"].to_list() == [["b=x=y", "z=1"], ["b=n/a"], []]
-    with pytest.raises(
-        SourceError, match=r"column c: got no such column, expected a value for the items of each"
-    ):
+    with pytest.raises(SourceError, match=r"column c: got no such column, expected a value for the items"):
         read(path, items=("c",))
 
 
@@ -183,9 +177,7 @@ def test_an_id_in_two_files_is_told_or_left_out(tmp_path: Path) -> None:
         write(tmp_path / name, [{**ONE, "question_id": one} for one in ids])
         for name, ids in (("a.jsonl", (1, 2)), ("b.jsonl", (2, 3)))
     ]
-    with pytest.raises(
-        SourceError, match=r"b\.jsonl: got 1 question_ids in several files \('2'\), expected each"
-    ):
+    with pytest.raises(SourceError, match=r"b\.jsonl: got 1 question_ids in several files \('2'\), expected"):
         read(*files)
     reading = read(*files, on_bad_row="skip")
     assert reading.table["question_id"].to_list() == ["1", "3"]

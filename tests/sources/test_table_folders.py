@@ -1,4 +1,4 @@
-"""Tables in several files: which files a folder gives for which part, and what is asked where it isn't clear."""
+"""Tables in several files: which files a folder gives, and what is asked where it isn't clear."""
 
 import json
 from collections.abc import Callable

@@ -246,13 +246,7 @@ class VqaCeConfig:
 
         ``items`` is both, or words without detections and without labels in the table; ``min_count`` has its
         default without a min_support.
-
-        Raises
-        ------
-        ConfigError
-            Options that the files leave without meaning.
         """
-        self._check_fits(files)
         decided: dict[str, Any] = {}
         if self.items is None:
             decided["items"] = "both" if files.detections or has_labels else "words"
@@ -260,7 +254,8 @@ class VqaCeConfig:
             decided["min_count"] = DEFAULT_MIN_COUNT
         return dataclasses.replace(self, **decided)
 
-    def _check_fits(self, files: VqaCeFiles) -> None:
+    def check_files(self, files: VqaCeFiles) -> None:
+        """Raise ConfigError for options that the files leave without meaning."""
         given = [name for name in _TABLE_OPTIONS if getattr(self, name) is not None]
         if given and files.table is None:
             raise ConfigError(

@@ -65,8 +65,10 @@ def with_own_splits(files: VqaCeFiles, config: VqaCeConfig) -> VqaCeFiles:
     Raises
     ------
     ConfigError
-        Nothing says which rows are split; or a cut is asked for beside splits of a folder's own.
+        Options that the files leave without meaning; nothing says which rows are split, or a cut is asked for
+        beside splits of a folder's own.
     """
+    config.check_files(files)
     if files.table is None or files.val_table is not None:
         return files
     has_splits, is_cut = has_own_splits(files.table), config.split_column or config.val_share
@@ -112,6 +114,8 @@ def open_tables(files: VqaCeFiles, config: VqaCeConfig) -> Tables | None:
             f"columns, detections: got labels from both, expected one of them. Leave labels={names[LABELS]} "
             "or --detections out."
         )
+    if files.detections is not None and opened["table"][0].has(LABELS):
+        notes += (f"column {LABELS}: left alone, objects are those of --detections",)
     if config.items == "words" or files.detections is not None:
         del names[LABELS]
     wanted = Wanted(names=names, items=named_items(config.item_columns), is_own=True)

@@ -171,7 +171,7 @@ def read_question_tables(
     check_same_columns(tables, wanted)
     frames: list[pl.DataFrame] = []
     dropped: Counter[str] = Counter()
-    left = limit
+    left, start = limit, first + 1
     for at, table in enumerate(tables if left is None else tables[: _files_for(tables, left)]):
         frame, lost = read_rows(table, wanted, first, on_bad_row, left)
         frames.append(frame.with_columns(pl.lit(at, pl.UInt32).alias(_FILE)))
@@ -194,7 +194,7 @@ def read_question_tables(
         kind=kind,
         file=files[0] if len(files) == 1 else facts_of_all(f"{len(files)} files", files),
         dropped={reason: count for reason, count in dropped.items() if count},
-        notes=(*_notes(read, wanted), *image_notes),
+        notes=(*_notes(read, wanted, start), *image_notes),
         parts=tuple(parts) if len(parts) > 1 else (),
     )
 
@@ -247,7 +247,7 @@ def _without_repeated(
     return rows.filter(~is_repeated), {_IN_SEVERAL: len(repeated)}
 
 
-def _notes(tables: Sequence[QuestionTable], wanted: Wanted) -> tuple[str, ...]:
+def _notes(tables: Sequence[QuestionTable], wanted: Wanted, start: int) -> tuple[str, ...]:
     """Return what was repaired, of which file of several, and what was decided, counted of all."""
     decisions: Counter[str] = Counter()
     for one in tables:
@@ -255,5 +255,5 @@ def _notes(tables: Sequence[QuestionTable], wanted: Wanted) -> tuple[str, ...]:
     names = [f"{one.file.name}: " if len(tables) > 1 else "" for one in tables]
     repairs = [f"{name}{text}" for name, one in zip(names, tables, strict=True) for text in one.flat.repairs]
     numbered = wanted.is_own and not tables[0].takes(wanted, "question_id")
-    own = [f"no column {wanted.names['question_id']}: rows are numbered from 1"] if numbered else []
+    own = [f"no column {wanted.names['question_id']}: rows are numbered from {start:,}"] if numbered else []
     return (*own, *repairs, *(f"{what}: {count:,}" for what, count in decisions.items() if count))
