@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -111,7 +113,7 @@ class JsonColumns:
         decisions: Counter[str] = Counter()
         seen: Seen = {}
         for ours, name in self.fields.items():
-            values = [getattr(record, self.places[name]) for record in chunk.records]
+            values = list(map(attrgetter(self.places[name]), chunk.records))
             kind = self.needs[ours].kind
             if kind in ("texts", "keys"):
                 column, count, bad = _list_column(values, kind, name, place, columns[RECORD], seen)
@@ -137,6 +139,8 @@ def _json_column(values: list[Any], kind: Kind, path: str) -> tuple[pl.Series, i
     """Return values as their kind has them, and how many whole floats became integers."""
     if kind == "id":
         return whole_column(id_column(values))
+    if kind == "value" and {*map(type, values)} <= {str, NoneType}:
+        return pl.Series(values, dtype=pl.String), 0
     if kind == "value":
         floats = sum(isinstance(one, float) and one.is_integer() for one in values)
         return pl.Series([_shown(one) for one in values], dtype=pl.String), floats

@@ -68,15 +68,23 @@ class QuestionTable:
     flat : FlatTable
     file : Opened
         What the file is on disk.
+    seen : dict of str to bool
+        Columns that were looked for in all records, and whether any has it.
     """
 
     flat: FlatTable
     file: Opened = field(repr=False)
+    seen: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
 
     def has(self, column: str) -> bool:
         """Return whether it has a column; of JSON whether any record has."""
         if column in self.flat.columns or not self.flat.form.startswith("JSON"):
             return column in self.flat.columns
+        if column not in self.seen:
+            self.seen[column] = self._some_record_has(column)
+        return self.seen[column]
+
+    def _some_record_has(self, column: str) -> bool:
         name, escape = column.encode(), b"\\"  # a name that is not there as it is may be written with escapes
         return any(
             column in fields_of(raw) for raw in map(bytes, self.flat.content) if name in raw or escape in raw
