@@ -130,9 +130,10 @@ def find_shortcuts(
     Parameters
     ----------
     train, val : pl.DataFrame
-        schemas.Questions; the order of `train` decides ties at the top-answers cut.
+        schemas.Questions, perhaps with labels and attributes (see :mod:`shortcut_miner.encoding`) and group,
+        which stands for the image in holdout mode; the order of `train` decides ties at the top-answers cut.
     labels : pl.DataFrame or None
-        schemas.Labels of both; None only with ``config.items = "words"``.
+        schemas.Labels of both; None only with ``config.items = "words"`` or where questions have their own.
     config : VqaCeConfig
         Options.
     measure : bool
@@ -238,7 +239,8 @@ def _halves(train: pl.DataFrame, config: VqaCeConfig) -> tuple[pl.DataFrame, pl.
     """Return the questions to mine, and those that a holdout keeps for testing."""
     if not config.holdout:
         return train, None
-    held_out = is_held_out(train["image_id"], config.seed)
+    groups = train["group"] if "group" in train.columns else train["image_id"]
+    held_out = is_held_out(groups, config.seed)
     return train.filter(~held_out), train.filter(held_out)
 
 
