@@ -205,7 +205,9 @@ def test_exploited_shortcuts_name_attributes(folder: Path, expected: list[Rule],
 
 def test_labels_in_rows_or_as_detections_give_the_same_tables(build: Build) -> None:
     both = pl.concat([TRAIN, VAL]).filter(pl.col("labels").is_not_null()).unique("image_id")
-    detections = both.select("image_id", label="labels", score=pl.lit(None, pl.Float64)).explode("label", empty_as_null=True)
+    detections = both.select("image_id", label="labels", score=pl.lit(None, pl.Float64)).explode(
+        "label", empty_as_null=True
+    )
     own = build(None, TRAIN, VAL)
     joined = build(None, TRAIN.drop("labels"), VAL.drop("labels"), detections)
     for name, table in own.tables.items():
