@@ -65,12 +65,15 @@ class RegionFiles:
         image_id, width, height of every image.
     images : collection of str or None
         Keep these images only.
+    needs_pixels : bool
+        Whether boxes must be in pixels; else boxes in fractions stay so, and need no sizes.
     """
 
     path: Path
     info: Path | None = None
     sizes: pl.DataFrame | None = None
     images: Collection[str] | None = None
+    needs_pixels: bool = True
 
     def wants(self, image: AnyId) -> bool:
         """Return whether to keep an image, by its id as the file writes it."""
