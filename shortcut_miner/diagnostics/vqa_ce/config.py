@@ -59,8 +59,11 @@ class VqaCeFiles:
     val_annotations : Path, optional
         The annotations of these questions.
     detections : tuple of Path, optional
-        Object labels of both splits' images: detect-shortcuts JSON, COCO instances JSON or Parquet; several
-        files, or their folder.
+        Object labels of both splits' images: detect-shortcuts JSON, COCO instances JSON, a table with
+        image_id and label, scene graphs, or boxes with labels; several files, or their folder.
+    detections_info : tuple of Path, optional
+        The file that some formats of boxes need beside: categories of COCO results, LXMERT's vocabulary, Open
+        Images' class descriptions. One for all detections, or one each.
     """
 
     train_questions: Path
@@ -68,6 +71,7 @@ class VqaCeFiles:
     val_questions: Path
     val_annotations: Path | None = None
     detections: tuple[Path, ...] | None = None
+    detections_info: tuple[Path, ...] | None = None
 
     def __post_init__(self) -> None:
         """Take paths as text too."""

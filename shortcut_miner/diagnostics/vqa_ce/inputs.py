@@ -47,6 +47,11 @@ def read_inputs(files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None
             f"items: got {config.items} without detections, expected a file with the images' object labels. "
             "Give --detections, or use --items words."
         )
+    if files.detections_info is not None and files.detections is None:
+        raise ConfigError(
+            f"detections_info: got {files.detections_info[0]} without detections, expected both. "
+            "Give --detections too."
+        )
     skip = config.on_bad_row
     train, readings = read_questions(
         files.train_questions, files.train_annotations, roles=_TRAIN, on_bad_row=skip, limit=limit
@@ -58,7 +63,7 @@ def read_inputs(files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None
     warnings: list[str | None] = [_shared_warning(train, val)]
     labels = None
     if config.items != "words" and files.detections is not None:
-        readings["detections"] = read_labels(files.detections, on_bad_row=skip)
+        readings["detections"] = read_labels(files.detections, info=files.detections_info, on_bad_row=skip)
         labels = readings["detections"].table
         splits = (
             ("training questions", train, "train_questions"),

@@ -53,6 +53,7 @@ def build(
     val_questions: PathText,
     val_annotations: PathText | None = None,
     detections: PathTexts | None = None,
+    detections_info: PathTexts | None = None,
     out: PathText | None = None,
     limit: int | None = None,
     threads: int | None = None,
@@ -86,7 +87,7 @@ def build(
 
     Parameters
     ----------
-    train_questions, train_annotations, val_questions, val_annotations, detections
+    train_questions, train_annotations, val_questions, val_annotations, detections, detections_info
         See :class:`VqaCeFiles`.
     out : path, optional
         Folder to write; nothing is written without it.
@@ -214,6 +215,7 @@ def sweep(
     val_questions: PathText,
     val_annotations: PathText | None = None,
     detections: PathTexts | None = None,
+    detections_info: PathTexts | None = None,
     min_counts: Sequence[int] = (8, 16, 32, 64),
     min_confidences: Sequence[float] = (0.2, 0.3, 0.5, 0.7, 0.9),
     scorer: SweepScorer = "auto",
@@ -247,7 +249,7 @@ def sweep(
 
     Parameters
     ----------
-    train_questions, train_annotations, val_questions, val_annotations, detections
+    train_questions, train_annotations, val_questions, val_annotations, detections, detections_info
         See :class:`VqaCeFiles`.
     min_counts, min_confidences : sequence
         Thresholds to combine.
