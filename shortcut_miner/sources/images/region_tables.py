@@ -67,6 +67,8 @@ class RegionFiles:
         Keep these images only.
     needs_pixels : bool
         Whether boxes must be in pixels; else boxes in fractions stay so, and need no sizes.
+    others : collection of Path
+        What is read beside with the same second file.
     """
 
     path: Path
@@ -74,6 +76,7 @@ class RegionFiles:
     sizes: pl.DataFrame | None = None
     images: Collection[str] | None = None
     needs_pixels: bool = True
+    others: Collection[Path] = ()
 
     def wants(self, image: AnyId) -> bool:
         """Return whether to keep an image, by its id as the file writes it."""

@@ -1,6 +1,6 @@
 """Detectors' boxes in every format that carries them, told apart by content.
 
-To add a format, write its reader module and its line in ``FORMATS``:
+To add a format, write its reader module and its line in ``WITH_LABELS`` or ``WITHOUT_LABELS``:
 
 1. The module, such as :mod:`.regions_json`, holds the format's name, a function that tells it by the first
    bytes of a file, and its reader. The reader takes a :class:`~.region_tables.RegionFiles`, opens the file
@@ -171,9 +171,15 @@ def read_regions(
     notes = tuple(note for _, told in places for note in told)
     found = with_infos([files for files, _ in places], infos, _takes_info)
     readings = [
-        read_boxes(RegionFiles(path=place, info=second, sizes=sizes, images=wanted), on_bad_row)
+        read_boxes(
+            RegionFiles(
+                path=place, info=second, sizes=sizes, images=wanted,
+                others=[other for other, its in found if other != place and its == second],
+            ),
+            on_bad_row,
+        )
         for place, second in found
-    ]
+    ]  # fmt: skip
     return joined(readings, [place for place, _ in found], on_bad_row, notes)
 
 
