@@ -99,7 +99,7 @@ CORPUS: dict[str, dict[str, bytes]] = {
         "LXMERT TSV": "\t".join([*_LXMERT, in_base64(1, 2, 3, 4), in_base64(0) + "\n"]).encode(),
         "VinVL TSV": b'7\t[{"class": "dog", "conf": 0.9, "rect": [1, 2, 3, 4]}]\n',
         "object detection JSONL": lines(
-            *({"image_id": n, "detections": [{"box": _CORNERS, "score": 0.5}]} for n in (7, 8))
+            *({"image_id": n, "detections": [{"box": _CORNERS, "label": "dog", "score": 1}]} for n in (7, 8))
         ),
         "COCO results JSON": lines(
             [{"image_id": 7, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]
@@ -117,6 +117,11 @@ CORPUS: dict[str, dict[str, bytes]] = {
             }
         ),
         "labels Parquet": parquet(image_id=["7"], label=["dog"]),
+        "labels Arrow": arrow(image_id=["7"], labels=[["dog"]]),
+        "labels xlsx": xlsx(image_id=["7"], label=["dog"]),
+        "labels CSV": b"image_id,label,score\n7,dog,0.5\n",
+        "labels JSONL": lines(*({"image_id": n, "labels": ["dog"], "scores": [0.5]} for n in (7, 8))),
+        "labels JSON": lines([{"image_id": 7, "label": "dog"}]),
     },
     "scene graphs": {
         "GQA scene graphs JSON": lines(
@@ -225,12 +230,16 @@ def readers(folder: Path) -> dict[str, Read]:
     def regions(path: Path) -> Any:
         return read_regions(path, sizes=sizes, info=second.get(path.read_bytes()[:1]))
 
+    def labels(path: Path) -> Any:
+        is_coco = path.read_bytes().startswith(b'[{"image_id": 7, "category_id"')
+        return read_labels(path, info=info if is_coco else None)
+
     return {
         "questions": read_vqa_questions,
         "annotations": read_vqa_annotations,
         "gqa": read_gqa_questions,
         "regions": regions,
-        "labels": read_labels,
+        "labels": labels,
         "scene graphs": read_scene_graphs,
         "predictions": read_predictions,
         "soft labels": read_soft_labels,

@@ -65,6 +65,11 @@ ANSWER = {"answer": "x"}
 FORMATS = {
     "regions Parquet": Case(read_regions, "image_id", "image_id", BOX, ("Parquet",), False),
     "labels Parquet": Case(read_labels, "image_id", "image_id", {"label": "cat"}, ("Parquet",), False),
+    "labels Arrow": Case(read_labels, "image_id", "image_id", {"label": "cat"}, ("Arrow",), False),
+    "labels CSV": Case(read_labels, "image_id", "image_id", {"label": "cat"}, ("CSV", "TSV"), False),
+    "labels xlsx": Case(read_labels, "image_id", "image_id", {"label": "cat"}, ("xlsx",), False),
+    "labels JSON": Case(read_labels, "image_id", "image_id", {"label": "cat"}, ("JSON",), False),
+    "labels JSONL": Case(read_labels, "image_id", "image_id", {"labels": [["cat"]] * 4}, ("JSONL",)),
     "GQA predictions JSON": Case(
         read_predictions, "questionId", "question_id", {"prediction": "x"}, ("JSON",)
     ),

@@ -18,6 +18,16 @@ from shortcut_miner.sources.vector_formats import VECTORS_GO_TO
 
 KINDS = [(family, kind) for family, files in CORPUS.items() for kind in files]
 HDF5 = "GQA objects HDF5"
+# Files of other families out of which labels are read, and boxes that have none: whoever wants some is told.
+WITH_LABELS = {"VinVL TSV", "object detection JSONL", "COCO results JSON", "Open Images boxes CSV"} | {
+    *CORPUS["scene graphs"]
+}
+WITHOUT_LABELS = {
+    HDF5: "(boxes without labels), expected object labels. Give",
+    "bottom-up-attention TSV": "(boxes without labels), expected object labels. Give",
+    "LXMERT TSV": "without the names of its object ids, expected a file that has them. Name",
+    "regions Parquet": "in which no box has a label, expected labels. Give",
+}
 UNSEEN = re.compile(r"[^\n\x20-\x7e]")
 
 
@@ -54,8 +64,13 @@ def test_a_known_file_is_read_by_its_reader_and_sent_there_by_all_others(
     finding = find_out(path, 5)
     assert (finding.kind, finding.goes_to, finding.problems) == (kind, found.goes_to, ())
     for reader, read in readers(tmp_path).items():
-        if reader == family:
+        if reader == family or (reader == "labels" and kind in WITH_LABELS):
             read(path)
+            continue
+        if reader == "labels" and kind in WITHOUT_LABELS:
+            with pytest.raises(ShortcutMinerError) as caught:
+                read(path)
+            assert str(caught.value).startswith(f"{path}: got {kind} {WITHOUT_LABELS[kind]} the ")
             continue
         message = message_of(read, path)
         check_clear(message, path)

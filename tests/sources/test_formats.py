@@ -10,6 +10,7 @@ import pytest
 from shortcut_miner.cli.inspect import find_out
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.sources.images import regions
+from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.images.region_tables import Block, RawRegions, RegionFiles, gathered
 from shortcut_miner.sources.opening.files import FileFacts
 from shortcut_miner.sources.opening.kinds import Format
@@ -55,6 +56,8 @@ def test_a_new_detector_format_is_a_reader_and_a_line_in_the_table(dots: Path) -
     assert (finding.kind, finding.counts, finding.problems) == (DOTS, {"rows read": 2}, ())
     with pytest.raises(ConfigError, match="expected dots detector alone"):
         regions.read_regions(dots, info=dots)
+    with pytest.raises(SourceError, match="got dots detector in which no box has a label, expected labels"):
+        read_labels(dots)
 
 
 def test_without_its_line_the_format_is_not_known(dots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +72,7 @@ def test_without_its_line_the_format_is_not_known(dots: Path, monkeypatch: pytes
 
 def test_kinds_are_named_once() -> None:
     kinds = [one.kind for one in all_formats()]
-    assert len(set(kinds)) == len(kinds) == 31
+    assert len(set(kinds)) == len(kinds) == 36
 
 
 def test_streamed_formats_say_how_they_are_packed(tmp_path: Path) -> None:

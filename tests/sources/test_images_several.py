@@ -87,6 +87,18 @@ def test_detections_beside_a_folders_hdf5_are_noted(two: list[Path], tmp_path: P
     assert reading.notes == ("detections beside the HDF5 files left out: 'train.tsv', 'val.jsonl'",)
 
 
+def test_shards_that_are_given_one_by_one_are_not_told_as_other_files(tmp_path: Path, write: Write) -> None:
+    shards = [write_h5(tmp_path / f"objects_{at}.h5", [BOXES + at]) for at in range(3)]
+    info = {str(at): entry(0, idx=0, file=at) for at in range(3)}
+    write("info.json", info)
+    reading = check(read_regions(shards))
+    assert reading.notes == ()
+    assert reading.regions.equals(read_regions(tmp_path).regions)
+    reading = check(read_regions(shards[:2]))  # the third is missing
+    told = "images of other HDF5 files than this one, taken as not detected: 1"
+    assert reading.notes[:2] == (f"objects_0.h5: {told}", f"objects_1.h5: {told}")
+
+
 def test_an_image_that_files_have_alike_is_kept_once(two: list[Path], write: Write) -> None:
     again = write("minival.tsv", bottom_up("8", BOXES + 1) + "\n" + bottom_up("6"))
     reading = check(read_regions([*two, again]))

@@ -351,16 +351,19 @@ def test_a_parquet_table_without_rows(tmp_path: Path) -> None:
             "Check that this is the right file",
         ),
         (
-            [{"image_id": 1, "category_id": 1, "score": 1, "bbox": []}], "COCO results JSON (1 detections)",
-            "Give it to fpvg or swapmix build --detections",
+            [{"image_id": 1, "question": "What?", "label": "cat"}],
+            "a JSON list of records with 'image_id', 'question', 'label' (1 records)",
+            "Check that this is the right file",
         ),
         (
-            '{"image_id": 1, "detections": []}\n' * 2, "object detection JSONL",
-            "Give it to fpvg or swapmix build --detections",
+            "question_id,image_id,label\n1,7,yes\n",
+            "a text table with the columns 'question_id', 'image_id', 'label' (1 rows)",
+            "Check that this is the right file",
         ),
         (
-            "ImageID,LabelName,Confidence,XMin,XMax,YMin,YMax\n", "Open Images boxes CSV",
-            "Give it to fpvg or swapmix build --detections",
+            {"info": {}, "images": [{"id": 1}], "annotations": [{"image_id": 1, "id": 2, "caption": "A"}]},
+            "a JSON object with the keys 'info', 'images', 'annotations' (3 keys)",
+            "Check that this is the right file",
         ),
         ([1], "a JSON list that starts with 1 (1 values)", "Check that this is the right file"),
     ],
@@ -369,7 +372,9 @@ def test_another_format_is_named(write: Write, content: object, got: str, advice
     path = write("d.json", content)
     assert message_of(path) == (
         f"{path}: got {got}, expected image-to-detection JSON ({{image: {{classes, scores}}}}), "
-        f"COCO instances JSON or labels Parquet. {advice}."
+        "COCO instances JSON, a table with image_id and label or labels, scene graphs, or boxes with labels "
+        "(LXMERT TSV, VinVL TSV, object detection JSONL, COCO results JSON, Open Images boxes CSV, regions "
+        f"Parquet). {advice}."
     )
 
 

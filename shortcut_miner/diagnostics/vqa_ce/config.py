@@ -78,8 +78,11 @@ class VqaCeFiles:
         The rows that are split; without it they come from --table, by its own splits, --split-column or
         --val-share.
     detections : tuple of Path, optional
-        Object labels of both splits' images: detect-shortcuts JSON, COCO instances JSON or Parquet; several
-        files, or their folder.
+        Object labels of both splits' images: detect-shortcuts JSON, COCO instances JSON, a table with
+        image_id and label, scene graphs, or boxes with labels; several files, or their folder.
+    detections_info : tuple of Path, optional
+        The file that some formats of boxes need beside: categories of COCO results, LXMERT's vocabulary, Open
+        Images' class descriptions. One for all detections, or one each.
     """
 
     # What each way to give questions needs, and what may be beside; the first is named where none was begun.
@@ -95,6 +98,7 @@ class VqaCeFiles:
     table: tuple[Path, ...] | None = None
     val_table: tuple[Path, ...] | None = None
     detections: tuple[Path, ...] | None = None
+    detections_info: tuple[Path, ...] | None = None
 
     def __post_init__(self) -> None:
         """Take paths as text too, and check that they are of one way to give questions."""

@@ -63,6 +63,11 @@ def read_inputs(
             f"items: got {config.items} without detections, expected a file with the images' object labels"
             f"{', or a column of labels' if tables else ''}. Give --detections, or use --items words."
         )
+    if files.detections_info is not None and files.detections is None:
+        raise ConfigError(
+            f"detections_info: got {files.detections_info[0]} without detections, expected both. "
+            "Give --detections too."
+        )
     notes: tuple[str, ...] = ()
     if tables is None:
         train, val, readings = _read_files(files, config, limit)
@@ -73,7 +78,9 @@ def read_inputs(
     if config.items != "words" and files.detections is not None:
         questions = (("training questions", train), ("validation questions", val))
         roles = [*readings]
-        readings["detections"] = read_labels(files.detections, on_bad_row=config.on_bad_row)
+        readings["detections"] = read_labels(
+            files.detections, info=files.detections_info, on_bad_row=config.on_bad_row
+        )
         labels = readings["detections"].table
         for at, (split, table) in enumerate(questions):
             both = (readings[_role_of(at, roles)], readings["detections"])

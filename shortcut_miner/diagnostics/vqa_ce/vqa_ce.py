@@ -55,6 +55,7 @@ def build(
     table: PathTexts | None = None,
     val_table: PathTexts | None = None,
     detections: PathTexts | None = None,
+    detections_info: PathTexts | None = None,
     out: PathText | None = None,
     limit: int | None = None,
     threads: int | None = None,
@@ -92,7 +93,8 @@ def build(
 
     Parameters
     ----------
-    train_questions, train_annotations, val_questions, val_annotations, table, val_table, detections
+    train_questions, train_annotations, val_questions, val_annotations, table, val_table, detections,
+    detections_info
         See :class:`VqaCeFiles`.
     out : path, optional
         Folder to write; nothing is written without it.
@@ -222,6 +224,7 @@ def sweep(
     table: PathTexts | None = None,
     val_table: PathTexts | None = None,
     detections: PathTexts | None = None,
+    detections_info: PathTexts | None = None,
     min_counts: Sequence[int] = (8, 16, 32, 64),
     min_confidences: Sequence[float] = (0.2, 0.3, 0.5, 0.7, 0.9),
     scorer: SweepScorer = "auto",
@@ -259,7 +262,8 @@ def sweep(
 
     Parameters
     ----------
-    train_questions, train_annotations, val_questions, val_annotations, table, val_table, detections
+    train_questions, train_annotations, val_questions, val_annotations, table, val_table, detections,
+    detections_info
         See :class:`VqaCeFiles`.
     min_counts, min_confidences : sequence
         Thresholds to combine.

@@ -29,6 +29,7 @@ from shortcut_miner.sources.opening.reading import (
 COCO_INSTANCES = "COCO instances JSON"
 COCO_LISTS: tuple[str, ...] = ("categories", "images", "annotations")
 COCO_KEYS = frozenset({"images", "categories"})
+_FIRST_RECORDS = 4096  # bytes of a list
 
 
 class _Category(msgspec.Struct, gc=False):
@@ -48,8 +49,14 @@ class _Instance(msgspec.Struct, gc=False):
 
 
 def is_coco_instances(top: Top) -> bool:
-    """Return whether this is a COCO instances JSON; it may lack one of its lists."""
-    return isinstance(top, dict) and "annotations" in top and bool(COCO_KEYS & top.keys())
+    """Return whether this is a COCO instances JSON; it may lack one of its lists.
+
+    COCO's captions have images and annotations too, but no categories.
+    """
+    if not isinstance(top, dict) or "annotations" not in top or not COCO_KEYS & top.keys():
+        return False
+    start = bytes(memoryview(top["annotations"])[:_FIRST_RECORDS])
+    return "categories" in top or b'"caption"' not in start
 
 
 def count_coco(top: dict[str, msgspec.Raw]) -> Counts:

@@ -1,6 +1,5 @@
-"""Object labels of images: image-to-detection JSON, and our own Parquet table."""
+"""Object labels of images as image-to-detection JSON."""
 
-from dataclasses import replace
 from itertools import islice
 
 import msgspec
@@ -9,8 +8,6 @@ import polars as pl
 
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.columns import Column
-from shortcut_miner.sources.opening.flat_tables import check_has_rows, read_columns
 from shortcut_miner.sources.opening.ids import id_problems
 from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, paused_gc, repeated_keys
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
@@ -25,7 +22,7 @@ from shortcut_miner.sources.opening.reading import (
     is_blank,
 )
 
-IMAGE_LABELS, LABELS_PARQUET = "image-to-detection JSON", "labels Parquet"
+IMAGE_LABELS = "image-to-detection JSON"
 
 
 class _Detections(msgspec.Struct, gc=False):
@@ -90,27 +87,3 @@ def _label_rows(chunk: Chunk[_Detections]) -> tuple[pl.DataFrame, list[Problem]]
         }
     )
     return frame, problems
-
-
-def read_labels_parquet(content: Content, on_bad_row: OnBadRow) -> Reading:
-    """Return the rows of a Parquet table with image_id, label and, optionally, score."""
-    source = content.source
-    needs = {"image_id": Column("id"), "label": Column("text"), "score": Column("number", is_optional=True)}
-    table, problems = read_columns(content.table, needs)
-    check_has_rows(content.table, "labels")
-    is_null = pl.col("image_id").is_null()
-    problems += find_problems(table, is_null, "image_id", "an id")
-    problems += find_problems(table, is_blank("image_id"), "image_id", "an id")
-    problems += find_problems(table, is_blank("label"), "label", "text that is not blank")
-    is_outside = ~pl.col("score").is_between(0, 1)
-    problems += find_problems(table, is_outside, "score", "a number from 0 to 1")
-    says_none = pl.col("label").is_null() & (pl.col("score").is_not_null() | (pl.len().over("image_id") > 1))
-    problems += find_problems(
-        table, says_none, "label", "null only in an image's single row, without a score"
-    )
-    reading = finished(
-        source, LABELS_PARQUET, table, problems,
-        what="rows", total=table.height, on_bad_row=on_bad_row, label=content.table.label,
-    )  # fmt: skip
-    ids, notes = canonical_image_ids(reading.table["image_id"])
-    return replace(reading, table=reading.table.with_columns(image_id=ids), notes=content.table.notes + notes)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_id, canonical_image_ids
 from shortcut_miner.sources.opening.files import FileFacts
 from shortcut_miner.sources.opening.ids import AnyId, id_problems, is_float
+from shortcut_miner.sources.opening.list_columns import text_lists
+from shortcut_miner.sources.opening.nested import TEXTS
 from shortcut_miner.sources.opening.reading import (
     MAX_SHOWN,
     RECORD,
@@ -65,12 +68,18 @@ class RegionFiles:
         image_id, width, height of every image.
     images : collection of str or None
         Keep these images only.
+    needs_pixels : bool
+        Whether boxes must be in pixels; else boxes in fractions stay so, and need no sizes.
+    others : collection of Path
+        What is read beside with the same second file.
     """
 
     path: Path
     info: Path | None = None
     sizes: pl.DataFrame | None = None
     images: Collection[str] | None = None
+    needs_pixels: bool = True
+    others: Collection[Path] = ()
 
     def wants(self, image: AnyId) -> bool:
         """Return whether to keep an image, by its id as the file writes it."""
@@ -186,7 +195,7 @@ def gathered(
         boxes=np.concatenate(boxes) if boxes else np.empty((0, 4), np.float32),
         scores=_column("score", parts, [part.scores for part in parts], pl.Float64()),
         labels=_column("label", parts, [part.labels for part in parts], pl.String()),
-        attributes=_column("attributes", parts, [part.attributes for part in parts], pl.List(pl.String)),
+        attributes=_column("attributes", parts, [part.attributes for part in parts], TEXTS),
         image_name=image_name,
         problems=problems,
         notes=notes,
@@ -197,13 +206,18 @@ def _column(name: str, parts: Sequence[Block], given: Sequence[Any], dtype: pl.D
     """Return one column over all blocks; null where a block has none."""
     if all(values is None for values in given):
         return empty_column(name, dtype, sum(len(part.boxes) for part in parts))
-    columns = [
-        empty_column(name, dtype, len(part.boxes))
-        if values is None
-        else pl.Series(name, values, dtype=dtype, strict=False)
+    # One column of all values: a column a block takes ten times as long.
+    flat = [
+        one
         for part, values in zip(parts, given, strict=True)
+        for one in (repeat(None, len(part.boxes)) if values is None else _values(values))
     ]
-    return pl.concat(columns)
+    return text_lists(flat).alias(name) if dtype == TEXTS else pl.Series(name, flat, dtype, strict=False)
+
+
+def _values(column: Sequence[Any] | NDArray[Any]) -> Sequence[Any]:
+    """Return a column's values as Python has them."""
+    return list(column.tolist()) if isinstance(column, np.ndarray) else column
 
 
 def empty_column(name: str, dtype: pl.DataType, length: int) -> pl.Series:

@@ -1,6 +1,6 @@
 """Detectors' boxes in every format that carries them, told apart by content.
 
-To add a format, write its reader module and its line in ``FORMATS``:
+To add a format, write its reader module and its line in ``WITH_LABELS`` or ``WITHOUT_LABELS``:
 
 1. The module, such as :mod:`.regions_json`, holds the format's name, a function that tells it by the first
    bytes of a file, and its reader. The reader takes a :class:`~.region_tables.RegionFiles`, opens the file
@@ -14,11 +14,13 @@ To add a format, write its reader module and its line in ``FORMATS``:
 """
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import polars as pl
 
+from shortcut_miner.columnar import COLUMNAR_ERRORS, look_at_columns
 from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.options import OnBadRow, PathTexts, as_path_tuple
 from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, RegionReading, settled
@@ -79,10 +81,15 @@ from shortcut_miner.sources.shapes import ANSWERS, IMAGES, QUESTIONS, shape_or_t
 
 __all__ = ["FORMATS", "RegionReading", "read_regions", "region_format", "region_kind"]
 
-FORMATS = for_options(
+Item = TypeVar("Item")
+# They hold no names of what is in the boxes.
+WITHOUT_LABELS = for_options(
     "fpvg or swapmix build --detections",
     Format(REGIONS_H5, h5_regions, starts_with=starts_h5, is_folder=is_h5, takes_info=True),
     Format(BOTTOM_UP_TSV, bottom_up_regions, starts_with=starts_bottom_up),
+)
+WITH_LABELS = for_options(
+    "fpvg, swapmix or vqa-ce build --detections",
     Format(LXMERT_TSV, lxmert_regions, starts_with=starts_lxmert, takes_info=True),
     Format(VINVL_TSV, vinvl_regions, starts_with=starts_vinvl),
     Format(PIPELINE_JSONL, pipeline_regions, starts_with=starts_pipeline),
@@ -96,6 +103,7 @@ FORMATS = for_options(
         starts_with=starts_parquet,
     ),
 )  # fmt: skip
+FORMATS = (*WITHOUT_LABELS, *WITH_LABELS)
 # Recognised, and refused with the reason.
 WITHOUT_BOXES = (Format(OSCAR_TSV, refuse_oscar, starts_with=starts_oscar),)
 # Recognised, but read beside the HDF5 files that it belongs to.
@@ -157,37 +165,55 @@ def read_regions(
     """
     check_on_bad_row(on_bad_row)
     wanted = None if images is None else frozenset(images)
-    found, notes = _places(as_path_tuple("path", path), () if info is None else as_path_tuple("info", info))
+    paths, infos = as_path_tuple("path", path), () if info is None else as_path_tuple("info", info)
+    check_infos(paths, infos)
+    places = [_in_place(one) for one in paths]
+    notes = tuple(note for _, told in places for note in told)
+    found = with_infos([files for files, _ in places], infos, _takes_info)
     readings = [
-        _read_one(RegionFiles(path=place, info=second, sizes=sizes, images=wanted), on_bad_row)
+        read_boxes(
+            RegionFiles(
+                path=place, info=second, sizes=sizes, images=wanted,
+                others=[other for other, its in found if other != place and its == second],
+            ),
+            on_bad_row,
+        )
         for place, second in found
-    ]
+    ]  # fmt: skip
     return joined(readings, [place for place, _ in found], on_bad_row, notes)
 
 
-def _places(
-    paths: Sequence[Path], infos: Sequence[Path]
-) -> tuple[list[tuple[Path, Path | None]], tuple[str, ...]]:
-    """Return files and folders of HDF5, each with its second file, and notes on folders."""
+def check_infos(paths: Sequence[Path], infos: Sequence[Path]) -> None:
+    """Raise ConfigError unless there is one second file at most, or one for each of the detections."""
     if len(infos) > 1 and len(infos) != len(paths):
         raise ConfigError(
             f"detections_info: got {len(infos)} files for {len(paths)} detections, expected one for all of "
             "them, or one each. Give as many, in the same order."
         )
-    places = [_in_place(path) for path in paths]
-    told = tuple(note for _, notes in places for note in notes)
+
+
+def with_infos(
+    places: Sequence[Sequence[Item]], infos: Sequence[Path], takes_info: Callable[[Item], bool]
+) -> list[tuple[Item, Path | None]]:
+    """Return the files of all places, each with the second file if one belongs to it.
+
+    `infos` are none, one for all places, or one each. A single file is not asked whether it takes one, and
+    where none does all get it: whoever reads them says that it is too many.
+    """
     if len(infos) > 1:
         each = zip(places, infos, strict=True)
-        return [pair for (files, _), info in each for pair in _with_info(files, info)], told
-    return _with_info([file for files, _ in places for file in files], *infos), told
-
-
-def _with_info(files: Sequence[Path], info: Path | None = None) -> list[tuple[Path, Path | None]]:
-    """Return files, each with the second file if one belongs to it; of a single file that is not asked."""
+        return [pair for files, info in each for pair in with_infos([files], [info], takes_info)]
+    files = [file for found in places for file in found]
+    info = infos[0] if infos else None
     if info is None or len(files) == 1:
         return [(file, info) for file in files]
-    takes = [bool((one := region_format(file)) and one.takes_info) for file in files]
+    takes = [takes_info(file) for file in files]
     return [(file, info if has or not any(takes) else None) for file, has in zip(files, takes, strict=True)]
+
+
+def _takes_info(file: Path) -> bool:
+    found = region_format(file)
+    return found is not None and found.takes_info
 
 
 def _in_place(path: Path) -> tuple[list[Path], tuple[str, ...]]:
@@ -210,14 +236,21 @@ def _has_regions(file: Path) -> bool:
     """Return whether a file of a folder looks like detections."""
     try:
         found = region_format(file) if file.stat().st_size else None
-        if found is not None and found.kind == REGIONS_PARQUET:
-            return {*REGION_COLUMNS} <= {*pl.read_parquet_schema(file)}
-    except (SourceError, OSError, pl.exceptions.PolarsError):
+    except (SourceError, OSError):
         return False
-    return found in FORMATS
+    return has_region_columns(file) if found and found.kind == REGIONS_PARQUET else found in FORMATS
 
 
-def _read_one(files: RegionFiles, on_bad_row: OnBadRow) -> RegionReading:
+def has_region_columns(file: Path) -> bool:
+    """Return whether an unpacked Parquet file has the columns of regions."""
+    try:
+        return {*REGION_COLUMNS} <= {*look_at_columns(file).names}
+    except COLUMNAR_ERRORS:
+        return False
+
+
+def read_boxes(files: RegionFiles, on_bad_row: OnBadRow) -> RegionReading:
+    """Return the boxes of one file or folder of HDF5; see :func:`read_regions` for what it raises."""
     raw, facts = _read(files)
     if not raw.image_ids and files.images is None:
         raise SourceError(
@@ -251,10 +284,7 @@ def _read(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
             expected = f"one of {', '.join(one.kind for one in FORMATS)}"
             raise wrong_kind(str(files.path), shape, expected)
     if files.info is not None and not found.takes_info:
-        raise ConfigError(
-            f"{files.path}: got {found.kind} and {files.info.name} beside it, expected {found.kind} alone. "
-            "Leave --detections-info out."
-        )
+        raise info_too_many(files.path, found.kind, files.info)
     try:
         read: tuple[RawRegions, list[FileFacts]] = found.read(files)
     except OtherColumnsError:
@@ -262,6 +292,13 @@ def _read(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
             raise wrong_kind(str(files.path), shape, found.kind) from None
         raise
     return read
+
+
+def info_too_many(path: Path, kind: str, info: Path) -> ConfigError:
+    """Return the error for a second file beside one of a format that has none."""
+    return ConfigError(
+        f"{path}: got {kind} and {info.name} beside it, expected {kind} alone. Leave --detections-info out."
+    )
 
 
 def _shape(path: Path) -> Shape:

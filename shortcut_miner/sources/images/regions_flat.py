@@ -83,8 +83,7 @@ def open_images_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]
     SourceError
         An image without size, or values that are no fractions.
     """
-    sizes, names = files.sizes, files.info
-    if sizes is None:
+    if files.sizes is None and files.needs_pixels:
         raise ConfigError(
             f"{files.path}: got boxes in fractions of their images, expected the images' sizes too. "
             "Give scene graphs with width and height."
@@ -92,28 +91,35 @@ def open_images_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]
     with open_stream(files.path) as stream:
         table = pl.concat([_NO_BOXES, *_csv_batches(stream, files)])
         facts = [stream.facts()]
-    if names is not None:
-        labels, fact = _class_names(names)
+    if files.info is not None:
+        labels, fact = _class_names(files.info)
         facts.append(fact)
         table = table.with_columns(pl.col("label").replace(labels))
     ids, notes = canonical_image_ids(table["image_id"])
-    known = sizes.select("image_id", "width", "height").filter(pl.col("width") > 0, pl.col("height") > 0)
-    table = table.with_columns(image_id=ids).join(
-        known, on="image_id", how="left", validate="m:1", maintain_order="left"
+    corners = pl.format("{} {} {} {}", *_SIDES)
+    table = table.with_columns(image_id=ids, bad=pl.when(_is_no_fraction()).then(corners))
+    if files.needs_pixels:
+        table = _in_pixels(table, files)
+    return replace(_grouped(OPEN_IMAGES_CSV, table), notes=notes), facts
+
+
+def _in_pixels(table: pl.DataFrame, files: RegionFiles) -> pl.DataFrame:
+    """Return boxes in fractions multiplied with their images' sizes, which are joined."""
+    assert files.sizes is not None
+    known = files.sizes.select("image_id", "width", "height").filter(
+        pl.col("width") > 0, pl.col("height") > 0
     )
+    table = table.join(known, on="image_id", how="left", validate="m:1", maintain_order="left")
     unsized = table.filter(pl.col("width").is_null())["image_id"].unique(maintain_order=True)
     if len(unsized):
         raise SourceError(
             f"{files.path}: got {len(unsized):,} images without a known size ({examples(unsized)}), "
             "expected width and height of each. Give the sizes of all images, or leave these out of the file."
         )
-    corners = pl.format("{} {} {} {}", *_SIDES)
-    scaled = table.with_columns(bad=pl.when(_is_no_fraction()).then(corners))
-    scaled = scaled.with_columns(
+    return table.with_columns(
         x1=pl.col("x1") * pl.col("width"), x2=pl.col("x2") * pl.col("width"),
         y1=pl.col("y1") * pl.col("height"), y2=pl.col("y2") * pl.col("height"),
     )  # fmt: skip
-    return replace(_grouped(OPEN_IMAGES_CSV, scaled), notes=notes), facts
 
 
 def _csv_batches(stream: Stream, files: RegionFiles) -> Iterator[pl.DataFrame]:
@@ -178,6 +184,13 @@ def parquet_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
             f"{files.path}: got {len(missing):,} of {len(boxes):,} boxes without a region_index (images "
             f"{examples(missing['image_id'].unique(maintain_order=True))}), expected one of each or of none. "
             "Fill them, or leave the column out."
+        )
+    labelled = empty.filter(pl.col("label").is_not_null())
+    if len(labelled) and not files.needs_pixels:  # whoever wants labels would lose them
+        raise SourceError(
+            f"{files.path}: got {len(labelled):,} rows with a label and without a box (images "
+            f"{examples(labelled['image_id'].unique(maintain_order=True))}), expected both or none. Fill in "
+            "the boxes, or leave the columns of boxes out."
         )
     raw = _grouped(REGIONS_PARQUET, rows, empty["image_id"].unique(maintain_order=True))
     return replace(raw, notes=notes), [facts]

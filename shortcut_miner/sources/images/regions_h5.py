@@ -5,7 +5,7 @@ Only the boxes are read; they are a thousandth of the features. Needs the extra 
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -88,7 +88,8 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
         problems += _missing_shards(entries, shards)
     bad = pl.Series([record for one in problems for record in one.records], dtype=pl.UInt32)
     entries = entries.with_columns(is_bad=pl.col("record").is_in(bad.implode()))
-    counts, rows, boxes, notes = _read_shards(h5py, entries, len(names), shards, problems)
+    beside = _numbers_of([one for one in files.others if one.parent == path.parent])
+    counts, rows, boxes, notes = _read_shards(h5py, entries, len(names), shards, problems, beside)
     raw = RawRegions(
         kind=REGIONS_H5,
         image_ids=names,
@@ -268,6 +269,11 @@ def _own_number(path: Path, numbers: Sequence[int]) -> int:
     return numbers[0] if numbers else 0
 
 
+def _numbers_of(paths: Iterable[Path]) -> set[int]:
+    """Return the numbers at the end of files' names."""
+    return {int(match[1]) for path in paths if (match := _NUMBER.search(path.name))}
+
+
 def _missing_shards(entries: pl.DataFrame, shards: dict[int, Path]) -> list[Problem]:
     missing = entries.filter(~pl.col("file").is_in(list(shards)) & (pl.col("file") >= 0))
     return [
@@ -277,9 +283,17 @@ def _missing_shards(entries: pl.DataFrame, shards: dict[int, Path]) -> list[Prob
 
 
 def _read_shards(
-    h5py: Any, entries: pl.DataFrame, total: int, shards: dict[int, Path], problems: list[Problem]
+    h5py: Any,
+    entries: pl.DataFrame,
+    total: int,
+    shards: dict[int, Path],
+    problems: list[Problem],
+    beside: set[int],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Boxes, tuple[str, ...]]:
-    """Return each image's count and rows, and all boxes, image by image; adds to `problems`."""
+    """Return each image's count and rows, and all boxes, image by image; adds to `problems`.
+
+    `beside` are the numbers of shards that somebody reads beside these.
+    """
     counts, rows = np.full(total, NOT_KNOWN, np.int64), np.zeros(total, np.int64)
     found: list[tuple[NDArray[np.int64], Boxes]] = []
     past = 0
@@ -301,7 +315,7 @@ def _read_shards(
             counts[records], rows[records] = inside["count"].to_numpy(), width
             for at, boxes in _slabs(dataset, inside["row"].to_numpy()):
                 found.append((records[at], boxes))
-    elsewhere = len(good) - len(here)
+    elsewhere = len(good.filter(~pl.col("file").is_in([*shards, *beside])))
     told = {
         "images whose row lies past the end of their file, taken as not detected": past,
         "images of other HDF5 files than this one, taken as not detected": elsewhere,

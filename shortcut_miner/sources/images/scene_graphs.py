@@ -15,7 +15,7 @@ from shortcut_miner.sources.images.several import all_files, joined
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.ids import find_floats, id_problems, with_whole_ids
 from shortcut_miner.sources.opening.json_records import paused_gc
-from shortcut_miner.sources.opening.kinds import Content
+from shortcut_miner.sources.opening.kinds import Content, Format
 from shortcut_miner.sources.opening.reading import (
     RECORD,
     Problem,
@@ -89,9 +89,13 @@ def _has_scene_graphs(file: Path) -> bool:
 
 
 def _read_one(path: Path, on_bad_row: OnBadRow) -> SceneReading:
-    source = open_source(path, keep_workbooks=True)
-    content = Content(source)
-    found = known_format(content, SCENE_GRAPH_FORMATS, _EXPECTED)
+    content = Content(open_source(path, keep_workbooks=True))
+    return scene_reading(content, known_format(content, SCENE_GRAPH_FORMATS, _EXPECTED), on_bad_row)
+
+
+def scene_reading(content: Content, found: Format, on_bad_row: OnBadRow) -> SceneReading:
+    """Return the scene graphs of an opened file of one of their formats; see :func:`read_scene_graphs`."""
+    source = content.source
     with paused_gc():
         rows: SceneRows = found.read(content)
     ids, notes = canonical_image_ids(rows.images["image_id"])
