@@ -4,7 +4,7 @@ A question's id is ``<image_id>_<round>``, the first round being 1, as VisDial's
 read by itself: without the caption and the rounds before it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 import numpy as np
@@ -28,7 +28,7 @@ class _Round(msgspec.Struct, gc=False):
     question: int
     answer: int | None = None
     gt_index: int | None = None
-    answer_options: msgspec.Raw | None = None  # 100 numbers a round, looked at only without `answer`
+    answer_options: msgspec.Raw = msgspec.Raw()  # 100 numbers a round, looked at only without `answer`
 
 
 class _Dialog(msgspec.Struct, gc=False):
@@ -84,6 +84,7 @@ def read_visdial(content: Content, on_bad_row: OnBadRow, limit: int | None = Non
     sizes = np.ones(len(raws), np.int64)  # of a dialog that can't be read, for its one problem
     sizes[places] = [len(one) for one in rounds]
     starts = np.cumsum(sizes) - sizes
+    unread = {int(starts[one.records[0]]) for one in problems}
     problems = [Problem((int(starts[one.records[0]]),), one.field, one.got, one.expected) for one in problems]
     first_ids, id_notes = with_whole_ids(pl.DataFrame({"image_id": id_column(images)}), "image_id")
     table = first_ids.with_columns(
@@ -105,7 +106,7 @@ def read_visdial(content: Content, on_bad_row: OnBadRow, limit: int | None = Non
     return settled_set(
         VISDIAL, content, table.filter(pl.col(RECORD) < total),
         [one for one in problems if one.records[0] < total],
-        total=total, on_bad_row=on_bad_row, label=_names_of(starts), notes=id_notes,
+        total=total, on_bad_row=on_bad_row, label=_names_of(starts, unread), notes=id_notes,
     )  # fmt: skip
 
 
@@ -129,7 +130,7 @@ def _indexes(rounds: Sequence[_Round]) -> dict[str, list[int | None]]:
 
 def _right_option(one: _Round) -> int | None:
     """Return the answer that `gt_index` points to; None if there is none."""
-    if one.gt_index is None or one.answer_options is None:
+    if one.gt_index is None:
         return None
     try:
         options = msgspec.json.decode(one.answer_options, type=list[int])
@@ -153,9 +154,15 @@ def _out_of(name: str, records: pl.Series, indexes: Sequence[int | None], count:
     ]
 
 
-def _names_of(starts: NDArray[np.int64]) -> Callable[[int], str]:
+def _names_of(starts: NDArray[np.int64], unread: Collection[int]) -> Callable[[int], str]:
+    """Return how rounds are named; `unread` are those that stand for a dialog as a whole."""
+
     def name(record: int) -> str:
         dialog = int(np.searchsorted(starts, record, side="right")) - 1
-        return f"dialog {dialog}, round {record - int(starts[dialog]) + 1}"
+        return (
+            f"dialog {dialog}"
+            if record in unread
+            else f"dialog {dialog}, round {record - int(starts[dialog]) + 1}"
+        )
 
     return name
