@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shortcut_miner.sources.opening.json_records import Chunk, decoding_problem
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws
+from shortcut_miner.sources.opening.list_columns import list_column, text_lists
 from shortcut_miner.sources.opening.nested import MAX_RECORD_KINDS, NoListError, numbered_records
 from shortcut_miner.sources.opening.reading import Problem
 
@@ -45,7 +46,8 @@ def record_lists(chunk: Chunk[Any], raws: Raws) -> tuple[dict[str, pl.Series], l
     lists = [one_list or [] for one_list in given]
     offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
     keys, problems = _answer_record_keys(chunk, raws, lists, offsets)
-    return {"answers": _answers_column(given), "answer_record_key": keys}, problems
+    answers = text_lists([listed and [one.answer for one in listed] for listed in given])
+    return {"answers": answers, "answer_record_key": keys}, problems
 
 
 def majority(answers: pl.Series) -> pl.DataFrame:
@@ -82,17 +84,6 @@ def choice_notes(table: pl.DataFrame, rule: str) -> tuple[str, ...]:
     return (f"answers: {rule}: {table['answer'].count():,}{told}",)
 
 
-def _answers_column(given: Sequence[list[AnswerRecord] | None]) -> pl.Series:
-    """Return List[String]; from one flat list where all have as many answers: four times faster."""
-    lists = [one_list for one_list in given if one_list is not None]
-    widths = set(map(len, lists))
-    if len(lists) == len(given) and len(widths) == 1 and widths != {0}:
-        flat = [one.answer for one_list in lists for one in one_list]
-        return pl.Series(flat, dtype=pl.String).reshape((len(given), widths.pop())).arr.to_list()
-    nested = [None if one_list is None else [one.answer for one in one_list] for one_list in given]
-    return pl.Series(nested, dtype=pl.List(pl.String))
-
-
 def _answer_record_keys(
     chunk: Chunk[Any], raws: Raws, lists: Sequence[list[AnswerRecord]], offsets: NDArray[np.int64]
 ) -> tuple[pl.Series, list[Problem]]:
@@ -110,7 +101,8 @@ def _answer_record_keys(
             problems.append(decoding_problem(position, "answers", raws[position], error))
         except NoListError as error:
             problems.append(Problem((position,), "answers", str(error), f"at most {MAX_RECORD_KINDS} kinds"))
-    return pl.Series(keys, dtype=pl.List(pl.UInt8)), problems
+    flat = pl.Series([number for key in keys for number in key or ()], dtype=pl.UInt8)
+    return list_column(flat, [len(key or ()) for key in keys], [key is None for key in keys]), problems
 
 
 def _rows_to_number(lists: Sequence[list[AnswerRecord]], offsets: NDArray[np.int64]) -> list[int]:
