@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from shortcut_miner.sources.opening.json_records import Chunk, decoding_problem
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws
-from shortcut_miner.sources.opening.list_columns import list_column, text_lists
+from shortcut_miner.sources.opening.list_columns import list_column
 from shortcut_miner.sources.opening.nested import MAX_RECORD_KINDS, NoListError, numbered_records
 from shortcut_miner.sources.opening.reading import Problem
 
@@ -46,7 +46,8 @@ def record_lists(chunk: Chunk[Any], raws: Raws) -> tuple[dict[str, pl.Series], l
     lists = [one_list or [] for one_list in given]
     offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
     keys, problems = _answer_record_keys(chunk, raws, lists, offsets)
-    answers = text_lists([listed and [one.answer for one in listed] for listed in given])
+    flat = pl.Series([one.answer for one_list in lists for one in one_list], dtype=pl.String)
+    answers = list_column(flat, np.diff(offsets), [one_list is None for one_list in given])
     return {"answers": answers, "answer_record_key": keys}, problems
 
 
@@ -91,7 +92,7 @@ def _answer_record_keys(
 
     The official metric takes two records for the same annotator's if they are equal as a whole.
     """
-    keys: list[list[int] | None] = [None] * len(lists)
+    keys: dict[int, list[int] | None] = {}
     problems = []
     for row in _rows_to_number(lists, offsets):
         position = chunk.positions[row]
@@ -101,8 +102,12 @@ def _answer_record_keys(
             problems.append(decoding_problem(position, "answers", raws[position], error))
         except NoListError as error:
             problems.append(Problem((position,), "answers", str(error), f"at most {MAX_RECORD_KINDS} kinds"))
-    flat = pl.Series([number for key in keys for number in key or ()], dtype=pl.UInt8)
-    return list_column(flat, [len(key or ()) for key in keys], [key is None for key in keys]), problems
+    lengths = np.zeros(len(lists), np.int64)
+    lengths[[*keys]] = [len(key or ()) for key in keys.values()]
+    is_null = np.ones(len(lists), np.bool_)
+    is_null[[*keys]] = [key is None for key in keys.values()]
+    flat = pl.Series([number for key in keys.values() for number in key or ()], dtype=pl.UInt8)
+    return list_column(flat, lengths, is_null), problems
 
 
 def _rows_to_number(lists: Sequence[list[AnswerRecord]], offsets: NDArray[np.int64]) -> list[int]:
