@@ -156,11 +156,13 @@ def _readers() -> dict[str, Callable[..., "Reading"]]:
     from shortcut_miner.sources.images.formats import LABELS, SCENE_GRAPHS
     from shortcut_miner.sources.images.labels import read_labels
     from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
-    from shortcut_miner.sources.questions.formats import ANNOTATIONS, GQA, QUESTIONS
+    from shortcut_miner.sources.questions.formats import ANNOTATIONS, GQA, QUESTIONS, SETS
     from shortcut_miner.sources.questions.gqa import read_gqa_questions
+    from shortcut_miner.sources.questions.question_sets import read_question_set
     from shortcut_miner.sources.questions.vqa import read_vqa_annotations, read_vqa_questions
 
     families = (
+        (SETS, read_question_set),
         (QUESTIONS, read_vqa_questions),
         (ANNOTATIONS, read_vqa_annotations),
         (GQA, read_gqa_questions),

@@ -19,7 +19,7 @@ from shortcut_miner.sources.opening.streams import START_BYTES
 from shortcut_miner.sources.questions import formats as questions
 from shortcut_miner.sources.vector_formats import VECTORS_GO_TO, vectors_kind
 
-QUESTIONS = (*questions.QUESTIONS, *questions.ANNOTATIONS, *questions.GQA)
+QUESTIONS = (*questions.SETS, *questions.QUESTIONS, *questions.ANNOTATIONS, *questions.GQA)
 IMAGES, ANSWERS = (*LABELS, *SCENE_GRAPHS), (*PREDICTIONS, *SOFT_LABELS)
 # The released SwapMix program's own layouts; their readers are the room's.
 RESTRUCTURED, SWAPMIX_RESULTS = "restructured GQA questions JSON", "SwapMix results JSON"
@@ -39,7 +39,7 @@ _TABLES = (
     ({"question_id", "region_index", "importance"}, "fpvg score --importance"),
     ({"class", "neighbour", "cosine"}, "swapmix build --similar-classes"),
     ({"word", "vector"}, VECTORS_GO_TO),
-    ({"question_id", "question", "answer"}, "rad build --questions"),
+    ({"question_id", "question", "answer"}, questions.QUESTIONS_GO_TO),
     (
         {"question_id", "question", "multiple_choice_answer"},
         "rad build --questions, with --columns answer=multiple_choice_answer",
@@ -47,10 +47,7 @@ _TABLES = (
 )
 _MINE = "mine, with the names of its columns"
 # Fields of released files' lines that no command reads -> what they are.
-_NOT_READ = (
-    ({"question_id", "image", "text", "label"}, "POPE questions JSONL"),
-    ({"question_id", "prompt", "text", "answer_id"}, "LLaVA answers JSONL"),
-)
+_NOT_READ = (({"question_id", "prompt", "text", "answer_id"}, "LLaVA answers JSONL"),)
 
 
 def shape_of(content: Content, formats: Sequence[Format]) -> Shape:

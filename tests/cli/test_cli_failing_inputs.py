@@ -107,6 +107,40 @@ def test_float_ids_are_their_integers(failing: Path, run_cli: RunCli, tmp_path: 
     assert "rad build --questions" in run_cli("inspect", failing / "questions" / "fl.parquet").out
 
 
+# Validation questions of the base world as sets are released -> further options.
+SETS: dict[str, tuple[str, ...]] = {
+    "vqacp_v2_test_questions.json": ("--val-annotations", "vqacp_v2_test_annotations.json"),
+    "vqaX_val.json": (),
+    "minival.json": (),
+    "aokvqa_v1p0_val.json": (),
+    "vizwiz_val.json": ("--items", "words"),  # images without detections
+    "TextVQA_0.5.1_val.json": ("--items", "words"),
+    "coco_pope_random.json": ("--items", "words"),
+}
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_released_sets_are_built(
+    name: str, failing: Path, built: Path, run_cli: RunCli, tmp_path: Path
+) -> None:
+    folder = failing / "questions"
+    more = [str(folder / one) if one.endswith(".json") else one for one in SETS[name]]
+    train = ["--train-questions", failing / "tq.json", "--train-annotations", folder / "ok_ta.json"]
+    ran = run_cli(
+        "vqa-ce", "build", *train, "--val-questions", folder / name, *more,
+        "--detections", failing / "det.json", "--min-count", 2, "--out", tmp_path / "out",
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert run_cli("inspect", folder / name).code == 0
+    split = pl.read_parquet(tmp_path / "out" / "split.parquet")
+    if "words" not in more:
+        wanted = pl.read_parquet(built / "split.parquet")
+        kept = ["subset"] if "aokvqa" in name else wanted.columns  # whose ids are texts
+        assert split.select(kept).sort(pl.all()).equals(wanted.select(kept).sort(pl.all()))
+    else:
+        assert len(split) == (20 if "pope" in name else 40)
+
+
 # ---- mine ----
 
 
@@ -285,7 +319,9 @@ def test_features_alone_are_no_table_for_mine(failing: Path, run_cli: RunCli) ->
 
 
 def test_polls_are_no_predictions(failing: Path, run_cli: RunCli) -> None:
-    assert "predictions" not in run_cli("inspect", failing / "questions" / "coco_pope_random.json").out
+    told = run_cli("inspect", failing / "questions" / "coco_pope_random.json").out
+    assert "predictions" not in told
+    assert "POPE questions JSONL" in told
 
 
 # ---- Python ----

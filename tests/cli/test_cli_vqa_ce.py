@@ -170,17 +170,14 @@ def test_a_note_on_several_files_is_said_once(
         "note: predictions of a, predictions of b, predictions of c: empty answers kept: 1"
     )
 
-    bare = tiny_world()
-    for role in ("train_questions", "train_annotations", "val_questions", "val_annotations"):
-        del bare[role]["info"]
+    unlisted = tiny_world()
+    for role in ("train_annotations", "val_annotations"):
+        del unlisted[role]["annotations"][0]["answers"]
     out = tmp_path / "out"
-    files = write_world(bare, tmp_path / "in")
+    files = write_world(unlisted, tmp_path / "in")
     ran = run_cli("vqa-ce", "build", *options(files), "--min-count", 2, "--out", out)
-    note = (
-        "train_questions, train_annotations, val_questions, val_annotations: "
-        "no header keys (info, license, data_subtype ...)"
-    )
-    assert [line for line in ran.err.splitlines() if "header" in line] == [f"note: {note}"]
+    note = "train_annotations, val_annotations: annotations without a list of answers: 1"
+    assert [line for line in ran.err.splitlines() if "annotations" in line] == [f"note: {note}"]
     assert json.loads((out / "run.json").read_text())["notes"] == [note]
 
 

@@ -18,6 +18,7 @@ from shortcut_miner.sources.images.regions import read_regions
 from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
 from shortcut_miner.sources.item_tables import Columns, read_table
 from shortcut_miner.sources.questions.gqa import read_gqa_questions
+from shortcut_miner.sources.questions.question_sets import read_question_set
 from shortcut_miner.sources.questions.tables import read_question_table
 from shortcut_miner.sources.questions.vqa import read_vqa_annotations, read_vqa_questions
 
@@ -77,6 +78,8 @@ _LXMERT = [
     in_base64(0.5),
     "1",
 ]
+_ASKED = {"question_id": 1, "image_id": 7, "question": "Why?"}
+_ONE_ANSWER = [{"answer": "red", "answer_confidence": "yes"}]
 _OPEN_IMAGES = "ImageID,LabelName,Confidence,XMin,XMax,YMin,YMax"
 
 # Family -> kind -> content.
@@ -84,6 +87,30 @@ CORPUS: dict[str, dict[str, bytes]] = {
     "questions": {
         "VQA questions JSON": lines(
             {"questions": [{"question_id": n, "image_id": 7, "question": "Why?"} for n in (1, 2)]}
+        ),
+    },
+    "sets": {
+        "A-OKVQA JSON": lines([_ASKED | {"choices": ["red", "no"], "direct_answers": ["red"] * 10}]),
+        "TextVQA JSON": lines({"dataset_name": "textvqa", "data": [_ASKED | {"answers": ["red"] * 10}]}),
+        "VizWiz JSON": lines(
+            [{"image": "VizWiz_val_7.jpg", "question": "Why?", "answers": _ONE_ANSWER, "answerable": 1}]
+        ),
+        "VQA-X JSON": lines({"1": {"question": "Why?", "image_id": "7", "answers": _ONE_ANSWER}}),
+        "POPE questions JSONL": lines(
+            *({"question_id": n, "image": "COCO_7.jpg", "text": "Is it?", "label": "yes"} for n in (1, 2))
+        ),
+        "VisDial JSON": lines(
+            {
+                "version": "1.0",
+                "data": {
+                    "questions": ["why"],
+                    "answers": ["red"],
+                    "dialogs": [{"image_id": 7, "dialog": [{"question": 0, "answer": 0}]}],
+                },
+            }
+        ),
+        "LXMERT questions JSON": lines(
+            [{"question_id": 1, "img_id": "7", "sent": "Why?", "label": {"red": 1}}]
         ),
     },
     "annotations": {
@@ -161,6 +188,9 @@ if h5py is not None:
         with h5py.File(packed, "w") as made:
             made["bboxes"] = np.array([[[1, 2, 3, 4]]], "<f4")
         CORPUS["regions"]["GQA objects HDF5"] = packed.getvalue()
+QUESTIONS_GO_TO = "vqa-ce build --train-questions or --val-questions, or to rad build --questions"
+# Kinds that a second family reads too.
+READ_TWICE = {("soft labels", "LXMERT questions JSON")}
 MINE = "mine, with the names of its columns"
 # Tables of other columns -> content and what takes them.
 TABLES: dict[str, tuple[bytes, str]] = {
@@ -182,7 +212,7 @@ TABLES: dict[str, tuple[bytes, str]] = {
     ),
     "a Parquet table with the columns 'question_id', 'question', 'answer', 'answers'": (
         parquet(question_id=[1], question=["Why?"], answer=["red"], answers=[["red"]]),
-        "rad build --questions",
+        QUESTIONS_GO_TO,
     ),
 }  # fmt: skip
 _RUN = {"ans": 1, "changes": ["dog"], "pred": [[1, 2]]}
@@ -205,9 +235,6 @@ OF_OTHERS: dict[str, tuple[bytes, str, str]] = {
 }  # fmt: skip
 # Files of public projects that no command reads.
 NOT_READ = {
-    "POPE questions JSONL": lines(
-        *({"question_id": n, "image": "COCO_7.jpg", "text": "Is it?", "label": "yes"} for n in (1, 2))
-    ),
     "LLaVA answers JSONL": lines(
         *({"question_id": n, "prompt": "Is it?", "text": "Yes.", "answer_id": "x"} for n in (1, 2))
     ),
@@ -236,6 +263,7 @@ def readers(folder: Path) -> dict[str, Read]:
 
     return {
         "questions": read_vqa_questions,
+        "sets": read_question_set,
         "annotations": read_vqa_annotations,
         "gqa": read_gqa_questions,
         "regions": regions,
@@ -251,5 +279,5 @@ def table_readers() -> dict[str, Read]:
     """Return the readers of tables of freely named columns."""
     return {
         MINE: lambda path: read_table(path, _ITEMS, skip_bad_rows=False, limit=None),
-        "rad build --questions": read_question_table,
+        QUESTIONS_GO_TO: read_question_table,
     }

@@ -31,6 +31,7 @@ from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.images.regions import read_regions
 from shortcut_miner.sources.item_tables import Columns, read_table
 from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.sources.questions.question_sets import read_question_set
 from shortcut_miner.sources.questions.tables import read_question_table
 from shortcut_miner.sources.questions.values import read_id_list, read_question_values
 from shortcut_miner.sources.recognise import all_formats
@@ -84,6 +85,13 @@ FORMATS = {
     "predictions Parquet": Case(read_predictions, "question_id", "question_id", ANSWER, ("Parquet",)),
     "predictions xlsx": Case(read_predictions, "question_id", "question_id", ANSWER, ("xlsx",)),
     "predictions Arrow": Case(read_predictions, "question_id", "question_id", ANSWER, ("Arrow",)),
+    "POPE questions JSONL": Case(
+        read_question_set,
+        "question_id",
+        "question_id",
+        {"image": "7", "text": "Is it?", "label": "yes"},
+        ("JSONL",),
+    ),
     "soft labels Parquet": Case(
         read_soft_labels, "question_id", "question_id", ANSWER | {"weight": 1.0}, ("Parquet",)
     ),

@@ -29,7 +29,8 @@ class RadFiles:
     Attributes
     ----------
     questions : Path
-        VQA or GQA questions JSON, or one Parquet, Arrow, CSV or JSONL table of questions and answers.
+        VQA questions JSON; or with answers: A-OKVQA, TextVQA, VizWiz, VQA-X, LXMERT, GQA, VisDial, POPE, or
+        one Parquet, Arrow, CSV or JSONL table.
     annotations : Path, optional
         The annotations of a VQA questions JSON; other files have their answers in themselves.
     pools : Path, optional

@@ -1,4 +1,4 @@
-"""Reading what RAD needs: questions with their answers, from VQA's two files, one table or GQA's JSON."""
+"""Reading what RAD needs: questions with their answers, of any released set or one table."""
 
 import re
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ def read_inputs(files: RadFiles, config: RadConfig, limit: int | None = None) ->
     SourceError
         A file that can't be read or has rows that don't fit.
     ConfigError
-        A table with annotations, or a questions JSON without.
+        Annotations of a file that holds its own answers, or none of one that doesn't.
     """
     columns = column_names(config.columns)
     table, readings = read_questions(

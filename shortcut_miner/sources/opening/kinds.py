@@ -1,6 +1,6 @@
 """Formats: what a table of a family's formats holds, and how a file's content finds its format in it.
 
-Each family has its tables: ``QUESTIONS``, ``ANNOTATIONS`` and ``GQA`` of
+Each family has its tables: ``QUESTIONS``, ``ANNOTATIONS``, ``SETS`` and ``GQA`` of
 :mod:`~shortcut_miner.sources.questions.formats`, ``PREDICTIONS`` and ``SOFT_LABELS`` of
 :mod:`~shortcut_miner.sources.answers.formats`, ``LABELS`` and ``SCENE_GRAPHS`` of
 :mod:`~shortcut_miner.sources.images.formats`, and ``FORMATS`` of

@@ -60,9 +60,8 @@ def read_gqa_questions(
     for file in files:
         content = Content(open_source(file, keep_workbooks=True))
         found = known_format(content, GQA, _EXPECTED)
-        reading, records = found.read(content, on_bad_row, wanted)
-        readings.append(reading)
-        wanted = None if wanted is None else wanted - records
+        readings.append(found.read(content, on_bad_row, wanted))
+        wanted = None if wanted is None else max(0, wanted - len(content.json.top))
         if wanted == 0:
             break
     return readings[0] if not Path(path).is_dir() else _joined(Path(path), readings, notes, on_bad_row)

@@ -58,8 +58,8 @@ def is_gqa_questions(top: Top) -> bool:
     return first is not None and fields_of(first).keys() >= {"question", "imageId"}
 
 
-def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> tuple[Reading, int]:
-    """Return the questions of an opened file, and how many records were looked at."""
+def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> Reading:
+    """Return the questions of an opened file; see :func:`.gqa.read_gqa_questions`."""
     source, top = content.source, content.json.top
     assert isinstance(top, dict)
     # Every question has this key.
@@ -77,12 +77,11 @@ def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = N
     table = table.with_columns(image_id=ids)
     problems += id_problems(table, "image_id", "imageId")
     problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
-    reading = finished(
+    return finished(
         source, GQA_QUESTIONS, table.select(RECORD, *COLUMNS), problems,
         what="questions", total=len(names), on_bad_row=on_bad_row,
         label=lambda record: f"question {names[record]!r}", notes=content.json.notes + id_notes + notes,
     )  # fmt: skip
-    return reading, len(names)
 
 
 def _table(chunk: Chunk[_Question], names: Sequence[str]) -> pl.DataFrame:

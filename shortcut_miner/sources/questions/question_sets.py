@@ -1,22 +1,45 @@
-"""Questions with their answers, from whatever set of files they were released as."""
+"""Questions with their answers, from whatever set of files they were released as.
 
+=========================  ======================================  =========================================
+set                        files                                   a question's answer
+=========================  ======================================  =========================================
+VQA v1/v2, VQA-CP v1/v2    questions and annotations               ``multiple_choice_answer``
+OK-VQA, TDIUC              questions and annotations               the annotators' most frequent one
+A-OKVQA                    one list                                the most frequent of ``direct_answers``
+TextVQA, VizWiz, VQA-X     one file                                the annotators' most frequent one
+LXMERT                     one list                                the ``label`` of most weight
+GQA                        one file, or a folder of them           ``answer``
+VisDial                    one file                                that of the round
+POPE                       JSON Lines                              ``label``
+tables                     :mod:`.tables`                          the column ``answer``
+=========================  ======================================  =========================================
+
+Of several most frequent or heaviest answers the first one in the file counts. Ids are the files', but
+VizWiz's are the images' names, and VisDial's ``<image_id>_<round>``.
+"""
+
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 
-from shortcut_miner.errors import ConfigError
+from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.options import OnBadRow, option_name
 from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.opening.files import open_source
-from shortcut_miner.sources.opening.kinds import Content, find_format
-from shortcut_miner.sources.opening.reading import Reading
-from shortcut_miner.sources.questions.formats import GQA, QUESTIONS
+from shortcut_miner.sources.opening.json_text import first_bytes
+from shortcut_miner.sources.opening.kinds import Content, Format, find_format
+from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
+from shortcut_miner.sources.questions.formats import GQA, QUESTIONS, SETS
 from shortcut_miner.sources.questions.gqa import read_gqa_questions
-from shortcut_miner.sources.questions.gqa_questions import is_gqa_questions
 from shortcut_miner.sources.questions.tables import is_table, read_question_table
 from shortcut_miner.sources.questions.vqa import read_vqa
+from shortcut_miner.sources.questions.vqa_questions import check_limit
 from shortcut_miner.sources.recognise import known_format
+
+_ALONE = (*SETS, *GQA)  # hold their own answers
+_KINDS = ", ".join(one.kind for one in (*QUESTIONS, *_ALONE))
 
 
 def read_questions(
@@ -33,7 +56,7 @@ def read_questions(
     Parameters
     ----------
     questions : Path
-        VQA questions JSON, GQA questions JSON, or a flat table of questions and answers.
+        A file of one of the sets above, a flat table of questions and answers, or a folder of GQA questions.
     annotations : Path or None
         The answers, where they are in a file of their own.
     columns : mapping of str to str, optional
@@ -56,22 +79,92 @@ def read_questions(
     SourceError
         A file that can't be read or has rows that don't fit.
     ConfigError
-        A table with annotations, or a questions JSON without.
+        Annotations of a file that holds its own answers, or none of one that doesn't.
     """
     if annotations is not None:
-        table, *readings = read_vqa(questions, annotations, on_bad_row=on_bad_row, limit=limit)
+        try:
+            table, *readings = read_vqa(questions, annotations, on_bad_row=on_bad_row, limit=limit)
+        except SourceError:
+            _check_needs_annotations(questions, annotations, roles[1])
+            raise
         return table, dict(zip(roles, readings, strict=True))
-    source = open_source(questions, keep_workbooks=True)
-    if not is_table(source):
-        content = Content(source)
-        if find_format(content, QUESTIONS) is None:
-            known_format(content, GQA, "VQA or GQA questions JSON, or a table of questions and answers")
-        elif not is_gqa_questions(content.json.top):
-            raise ConfigError(
-                f"{roles[1]}: got none for {questions}, expected the answers to its questions. "
-                f"Give {option_name(roles[1])}, or a table of questions and answers."
-            )
+    if Path(questions).is_dir():
         reading = read_gqa_questions(questions, on_bad_row=on_bad_row, limit=limit)
-        return reading.table.select(Questions.column_names()), {roles[0]: reading}
-    reading = read_question_table(questions, columns=columns, on_bad_row=on_bad_row, limit=limit)
-    return reading.table, {roles[0]: reading}
+    else:
+        reading = _read_alone(questions, columns, roles[1], on_bad_row, limit)
+    return reading.table.select(Questions.column_names()), {roles[0]: reading}
+
+
+def read_question_set(
+    path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error", limit: int | None = None
+) -> Reading:
+    """Return the questions of a set whose one file holds their answers, in file order.
+
+    Parameters
+    ----------
+    path : path-like
+        A plain, .gz or .zst file, a zip with one member, or ``archive.zip/member``.
+    on_bad_row : {"error", "skip"}
+        Raise for all records that don't fit at once, or skip and count them.
+    limit : int, optional
+        Look only at the first `limit` questions.
+
+    Returns
+    -------
+    Reading
+        A :class:`shortcut_miner.schemas.Questions`; answer is null only where LXMERT's label is empty.
+
+    Raises
+    ------
+    SourceError
+        The file can't be read, is of another format, has no answers (test questions), or has bad records: no
+        or blank ids, a blank question, no answer, a question id twice.
+    """
+    check_on_bad_row(on_bad_row)
+    check_limit(limit)
+    content = Content(open_source(path, keep_workbooks=True))
+    found = known_format(content, SETS, f"a set with its answers: {', '.join(one.kind for one in SETS)}")
+    reading: Reading = found.read(content, on_bad_row, limit)
+    return reading
+
+
+def _read_alone(
+    path: Path, columns: Mapping[str, str] | None, needed: str, on_bad_row: OnBadRow, limit: int | None
+) -> Reading:
+    """Return the questions of one file; `needed` is the option that would take its annotations."""
+    content = Content(open_source(path, keep_workbooks=True))
+    found = _format_of(content)
+    if found in QUESTIONS:
+        raise ConfigError(
+            f"{needed}: got none for {path}, expected the answers to its questions. "
+            f"Give {option_name(needed)}, or a table of questions and answers."
+        )
+    if found is not None:
+        check_on_bad_row(on_bad_row)
+        check_limit(limit)
+        reading: Reading = found.read(content, on_bad_row, limit)
+        return reading
+    if not is_table(content.source):
+        known_format(content, _ALONE, f"one of {_KINDS}, or a table of questions and answers")
+    return read_question_table(path, columns=columns, on_bad_row=on_bad_row, limit=limit)
+
+
+def _format_of(content: Content) -> Format | None:
+    """Return which set a file is of; None if it may be a table, or is something else."""
+    formats = (*_ALONE, *QUESTIONS)
+    if first_bytes(content.source.content) == b"{" and is_table(content.source):
+        formats = tuple(one for one in formats if one.form == "JSONL")  # its lines are no one document
+    return find_format(content, formats)
+
+
+def _check_needs_annotations(questions: Path, annotations: Path, role: str) -> None:
+    """Raise ConfigError if a file that VQA's reader refused holds its own answers."""
+    try:
+        found = _format_of(Content(open_source(questions, keep_workbooks=True)))
+    except SourceError:
+        return  # told in the words of the reader
+    if found in _ALONE:
+        raise ConfigError(
+            f"{role}: got {annotations} for {questions}, expected none: it is {found.kind}, which holds the "
+            f"answers to its questions. Leave out {option_name(role)}."
+        )

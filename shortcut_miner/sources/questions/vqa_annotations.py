@@ -1,56 +1,62 @@
-"""VQA v1/v2 annotations JSON: majority answer, every annotator's answer, question and answer type."""
+"""VQA annotations JSON: majority answer, every annotator's answer, question and answer type.
 
-from collections.abc import Sequence
+VQA v1/v2, and what is released in their shape: VQA-CP (a bare list of the same records), OK-VQA and TDIUC
+(without the majority answer: the most frequent one is taken, of several the one given first).
+"""
+
+from collections.abc import Set
 from dataclasses import replace
 
 import msgspec
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from msgspec import UNSET, UnsetType
 
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.coco import COCO_KEYS
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.ids import AnyId, with_whole_ids
-from shortcut_miner.sources.opening.json_records import (
-    Chunk,
-    decode_chunks,
-    decoding_problem,
-    paused_gc,
-    record_columns,
+from shortcut_miner.sources.opening.json_records import decode_chunks, paused_gc, record_columns
+from shortcut_miner.sources.opening.json_text import LOOKED_AT, Raws, Top, fields_of
+from shortcut_miner.sources.opening.kinds import Content, Counts
+from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, find_problems, finished
+from shortcut_miner.sources.questions.answer_lists import (
+    MOST_FREQUENT,
+    AnswerRecord,
+    choice_notes,
+    majority,
+    record_lists,
 )
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
-from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
-from shortcut_miner.sources.opening.nested import MAX_RECORD_KINDS, NoListError, numbered_records
-from shortcut_miner.sources.opening.reading import Problem, Reading, finished
-from shortcut_miner.sources.questions.vqa_questions import repeated_or_no_ids, vqa_records
+from shortcut_miner.sources.questions.vqa_questions import count_records, repeated_or_no_ids, vqa_records
 
 ANNOTATIONS = "VQA annotations JSON"
-_TEXTS = ("question_id", "image_id", "question_type", "answer_type", "multiple_choice_answer")
-
-
-class _Answer(msgspec.Struct, gc=False):
-    answer: str
-    answer_id: int | str | float | None = None
+_TEXTS = ("question_id", "image_id", "question_type", "answer_type")
+_MAJORITY = "multiple_choice_answer"
 
 
 class _Annotation(msgspec.Struct, gc=False):
     question_id: AnyId
     image_id: AnyId
-    multiple_choice_answer: str
+    multiple_choice_answer: str | UnsetType = UNSET
     question_type: str | None = None
     answer_type: str | None = None
-    answers: list[_Answer] | None = None
+    answers: list[AnswerRecord] | None = None
 
 
 def is_vqa_annotations(top: Top) -> bool:
-    """Return whether this is a VQA annotations JSON, not one of COCO's."""
-    return isinstance(top, dict) and "annotations" in top and not COCO_KEYS & top.keys()
+    """Return whether this is a VQA annotations JSON, not one of COCO's, or a bare list of annotations."""
+    if isinstance(top, dict):
+        return "annotations" in top and not COCO_KEYS & top.keys()
+    return any(_is_annotation(fields_of(record).keys()) for record in top[:LOOKED_AT])
 
 
-def count_annotations(top: dict[str, msgspec.Raw]) -> Counts:
+def _is_annotation(fields: Set[str]) -> bool:
+    is_answered = fields & {_MAJORITY, "answers"}
+    return bool(is_answered) and fields >= {"question_id", "image_id"} and "question" not in fields
+
+
+def count_annotations(top: Top) -> Counts:
     """Return how many annotations it has."""
-    return {"annotations": length_of(top["annotations"])}
+    return count_records(top, "annotations")
 
 
 def read_annotations(content: Content, on_bad_row: OnBadRow) -> Reading:
@@ -59,76 +65,44 @@ def read_annotations(content: Content, on_bad_row: OnBadRow) -> Reading:
     table, problems = _decode(raws)
     table, id_notes = with_whole_ids(table, "question_id", "image_id")
     problems += repeated_or_no_ids(table)
+    table, answer_problems = _with_majority(table)
     image_ids, image_notes = canonical_image_ids(table["image_id"])
     reading = finished(
-        content.source, ANNOTATIONS, table.with_columns(image_id=image_ids), problems,
+        content.source, ANNOTATIONS, table.with_columns(image_id=image_ids), problems + answer_problems,
         what="annotations", total=len(raws), on_bad_row=on_bad_row,
     )  # fmt: skip
-    return replace(reading, notes=notes + id_notes + image_notes + _answer_notes(reading.table))
+    notes += id_notes + image_notes + _answer_notes(reading.table)
+    if "is_tie" not in reading.table.columns:
+        return replace(reading, notes=notes)
+    notes += choice_notes(reading.table, MOST_FREQUENT)
+    return replace(reading, table=reading.table.drop("is_tie"), notes=notes)
 
 
 def _decode(raws: Raws) -> tuple[pl.DataFrame, list[Problem]]:
     frames, problems = [], []
     with paused_gc():
         for chunk in decode_chunks(raws, _Annotation):
-            rows = chunk.records
-            lists = [row.answers or [] for row in rows]
-            offsets = np.cumsum([0, *map(len, lists)], dtype=np.int64)
-            flat = [one.answer for one_list in lists for one in one_list]
-            keys, key_problems = _answer_record_keys(chunk, raws, lists, offsets)
-            texts = record_columns(chunk, _Annotation, *_TEXTS)
-            lists_of_all = {"answers": _answers_column(rows, flat), "answer_record_key": keys}
-            frames.append(pl.DataFrame(texts | lists_of_all).rename({_TEXTS[-1]: "answer"}))
+            listed, key_problems = record_lists(chunk, raws)
+            named = [row.multiple_choice_answer for row in chunk.records]
+            answers = pl.Series([None if one is UNSET else one for one in named], dtype=pl.String)
+            columns = record_columns(chunk, _Annotation, *_TEXTS) | {"answer": answers} | listed
+            frames.append(pl.DataFrame(columns))
             problems += chunk.problems + key_problems
     return pl.concat(frames), problems
 
 
-def _answers_column(rows: Sequence[_Annotation], flat: list[str]) -> pl.Series:
-    """Return List[String]; from the flat list where all have as many answers: four times faster."""
-    given = [row.answers for row in rows]
-    lists = [one_list for one_list in given if one_list is not None]
-    widths = set(map(len, lists))
-    if len(lists) == len(given) and len(widths) == 1 and flat:
-        return pl.Series(flat, dtype=pl.String).reshape((len(rows), widths.pop())).arr.to_list()
-    nested = [None if one_list is None else [one.answer for one in one_list] for one_list in given]
-    return pl.Series(nested, dtype=pl.List(pl.String))
+def _with_majority(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Problem]]:
+    """Return the table with a majority answer in each row, and what has none; `is_tie` if they were counted.
 
-
-def _answer_record_keys(
-    chunk: Chunk[_Annotation], raws: Raws, lists: Sequence[list[_Answer]], offsets: NDArray[np.int64]
-) -> tuple[pl.Series, list[Problem]]:
-    """Return each question's answer records numbered by their fields but `answer`; null if all differ.
-
-    The official metric takes two records for the same annotator's if they are equal as a whole.
+    A set whose records all lack the field (OK-VQA, TDIUC) never had it; elsewhere it was lost.
     """
-    keys: list[list[int] | None] = [None] * len(lists)
-    problems = []
-    for row in _rows_to_number(lists, offsets):
-        position = chunk.positions[row]
-        try:
-            keys[row] = numbered_records(msgspec.json.decode(raws[position])["answers"])
-        except DECODE_ERRORS as error:  # in a field that only this key reads
-            problems.append(decoding_problem(position, "answers", raws[position], error))
-        except NoListError as error:
-            problems.append(Problem((position,), "answers", str(error), f"at most {MAX_RECORD_KINDS} kinds"))
-    return pl.Series(keys, dtype=pl.List(pl.UInt8)), problems
-
-
-def _rows_to_number(lists: Sequence[list[_Answer]], offsets: NDArray[np.int64]) -> list[int]:
-    """Return the rows whose answer ids are missing or repeat; ids that rise are seen to differ at once."""
-    flat = [one.answer_id for one_list in lists for one in one_list]
-    try:
-        is_rising = np.diff(np.array(flat, dtype=np.int64)) > 0
-        is_rising[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(flat))] - 1] = True
-        doubtful = np.unique(np.searchsorted(offsets, np.flatnonzero(~is_rising), side="right") - 1).tolist()
-    except (TypeError, ValueError, OverflowError):  # an id is missing, text, or larger than int64
-        doubtful = range(len(lists))
-    return [row for row in doubtful if not _differ([one.answer_id for one in lists[row]])]
-
-
-def _differ(ids: list[int | str | float | None]) -> bool:
-    distinct = set(ids)
-    return len(distinct) == len(ids) and None not in distinct
+    if table["answer"].count():
+        is_lost = pl.col("answer").is_null()
+        lost = table.lazy().filter(is_lost).select(RECORD).collect()[RECORD]
+        return table, [Problem((one,), _MAJORITY, "no such field", "text") for one in lost]
+    table = table.with_columns(majority(table["answers"]))
+    expected = f"at least one answer, or {_MAJORITY}"
+    return table, find_problems(table, pl.col("answer").is_null(), "answers", expected)
 
 
 def _answer_notes(table: pl.DataFrame) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""VQA v1/v2 questions JSON."""
+"""VQA questions JSON: VQA v1/v2, OK-VQA and TDIUC; and VQA-CP, a bare list of the same records."""
 
 import msgspec
 import polars as pl
@@ -8,7 +8,14 @@ from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.ids import AnyId, id_problems, with_whole_ids
 from shortcut_miner.sources.opening.json_records import decode_chunks, paused_gc, record_columns
-from shortcut_miner.sources.opening.json_text import Raws, Top, check_no_key_twice, split_array
+from shortcut_miner.sources.opening.json_text import (
+    LOOKED_AT,
+    Raws,
+    Top,
+    check_no_key_twice,
+    fields_of,
+    split_array,
+)
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import (
     Problem,
@@ -21,7 +28,9 @@ from shortcut_miner.sources.opening.reading import (
 )
 
 QUESTIONS = "VQA questions JSON"
-HEADER_KEYS = ("info", "task_type", "data_type", "license", "data_subtype")
+_NEEDED = {"question_id", "image_id", "question"}
+# What records of a bare list may have beside: with any other field it is a table, whose answers may be there.
+_MORE = {"coco_split", "split", "question_type", "answer_type"}
 
 
 class _Question(msgspec.Struct, gc=False):
@@ -32,13 +41,20 @@ class _Question(msgspec.Struct, gc=False):
 
 
 def is_vqa_questions(top: Top) -> bool:
-    """Return whether this is a VQA questions JSON."""
-    return isinstance(top, dict) and "questions" in top
+    """Return whether this is a VQA questions JSON, or a bare list of questions without any answers."""
+    if isinstance(top, dict):
+        return "questions" in top
+    return any(_NEEDED <= fields_of(record).keys() <= _NEEDED | _MORE for record in top[:LOOKED_AT])
 
 
-def count_questions(top: dict[str, msgspec.Raw]) -> Counts:
+def count_questions(top: Top) -> Counts:
     """Return how many questions it has."""
-    return {"questions": length_of(top["questions"])}
+    return count_records(top, "questions")
+
+
+def count_records(top: Top, key: str) -> Counts:
+    """Return how many records are under a key, or in the bare list."""
+    return {key: len(top) if isinstance(top, list) else length_of(top[key])}
 
 
 def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> Reading:
@@ -63,15 +79,14 @@ def check_limit(limit: int | None) -> None:
 
 
 def vqa_records(content: Content, key: str) -> tuple[list[msgspec.Raw], tuple[str, ...]]:
-    """Return the undecoded records under `key`, and notes on what was repaired and on the header."""
+    """Return the undecoded records under `key`, or of a bare list; and notes on what was repaired."""
     top, source = content.json.top, content.source
-    assert isinstance(top, dict)
+    if isinstance(top, list):
+        return top, content.json.notes
     check_no_key_twice(source, top, key)
     raws = split_array(source, top[key], key)
     check_not_empty(source.path, raws, key)
-    has_header = any(name in top for name in HEADER_KEYS)
-    notes = () if has_header else ("no header keys (info, license, data_subtype ...)",)
-    return raws, content.json.notes + notes
+    return raws, content.json.notes
 
 
 def repeated_or_no_ids(table: pl.DataFrame) -> list[Problem]:
