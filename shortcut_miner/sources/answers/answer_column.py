@@ -167,7 +167,7 @@ def check_same_ids(
     places: tuple[str, str],
     label: Callable[[int], str],
 ) -> None:
-    """Raise SourceError if records have two ids that differ, unless the second one only counts records.
+    """Raise SourceError if records have two ids that differ, unless the second one only counts questions.
 
     Parameters
     ----------
@@ -184,7 +184,8 @@ def check_same_ids(
     differ = both.filter(pl.col("question_id") != pl.col("other"))
     if differ.is_empty():
         return
-    if _only_counts(both["other"]):
+    is_one_to_one = both["question_id"].n_unique() == both["other"].n_unique()
+    if is_one_to_one and _only_counts(both["other"]):
         return
     at, one, other = differ.row(0)
     ways = " or ".join(f"--columns question_id={place}" for place in places)
