@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FORMATS = {
     "vqa-json": "vqa_json",
+    "huggingface": "huggingface",
 }
 
 
