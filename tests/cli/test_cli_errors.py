@@ -102,6 +102,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "rules": ("SOURCE",),
     "explain": ("FOLDER", "QUESTION_ID"),
     "inspect": ("PATHS",),
+    "export": ("FOLDER", "--to", "--out"),
     "repeat": ("FOLDER",),
 }  # fmt: skip
 INSTEAD = dict.fromkeys(("vqa-ce build", "vqa-ce sweep"), ", or --table instead")
