@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig as VqaCeConfig
     from shortcut_miner.diagnostics.vqa_ce.config import VqaCeFiles as VqaCeFiles
     from shortcut_miner.diagnostics.vqa_ce.score import score as score_vqa_ce
+    from shortcut_miner.exports.export import export as export
     from shortcut_miner.mining.frames.mlxtend import from_mlxtend as from_mlxtend
     from shortcut_miner.mining.frames.mlxtend import to_mlxtend as to_mlxtend
     from shortcut_miner.mining.frames.tables import match_rules as match_rules
@@ -38,6 +39,7 @@ _LAZY = {
     "score_vqa_ce": ("shortcut_miner.diagnostics.vqa_ce.score", "score"),
     "VqaCeConfig": ("shortcut_miner.diagnostics.vqa_ce.config", "VqaCeConfig"),
     "VqaCeFiles": ("shortcut_miner.diagnostics.vqa_ce.config", "VqaCeFiles"),
+    "export": ("shortcut_miner.exports.export", "export"),
     "repeat": ("shortcut_miner.repeating", "repeat"),
     "read_vqa": ("shortcut_miner.sources.questions.vqa", "read_vqa"),
     "read_predictions": ("shortcut_miner.sources.answers.predictions", "read_predictions"),
@@ -49,6 +51,7 @@ __all__ = [
     "VqaCeConfig",
     "VqaCeFiles",
     "build_vqa_ce",
+    "export",
     "from_mlxtend",
     "match_rules",
     "mine_rules",

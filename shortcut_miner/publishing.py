@@ -317,6 +317,15 @@ def _publish(staging: Path, out: Path, inputs: Inputs | None, force: bool, add: 
         commit(out, staging, changes)
 
 
+def published_folder(folder: Path) -> Path:
+    """Return where the files of a folder that :func:`staged_folder` gave are going to be, absolute.
+
+    A folder that it did not give is where it is.
+    """
+    is_staged = folder.name.startswith(STAGING_PREFIX)
+    return (folder.parent if is_staged else folder).resolve()
+
+
 def _check_no_file(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise ConfigError(f"--out {out}: got a file, expected a folder. Choose another name.")

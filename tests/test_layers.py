@@ -29,8 +29,9 @@ LAYERS = (
     ("sources", "encoding"),
     ("mining", "scoring"),
     ("datasets",),
-    ("diagnostics", "exports"),
+    ("diagnostics",),
     ("rooms",),
+    ("exports",),
     ("report", "recipes", "demo", "repeating"),
     ("cli", "__main__"),
 )

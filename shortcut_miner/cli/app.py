@@ -42,6 +42,12 @@ _OTHER_COMMANDS = (
         f"{ENTER}\nshortcut-miner explain vqa-ce 101496000",
     ),
     Command(
+        ("export",),
+        "shortcut_miner.cli.export:export",
+        "Write a built folder's questions as other people's evaluators read them, with the commands that do.",
+        f"{ENTER}\nshortcut-miner export vqa-ce --to huggingface --out vqa-ce-hf",
+    ),
+    Command(
         ("repeat",),
         "shortcut_miner.cli.repeat:repeat",
         "Build a folder again from its own record, and say whether the bytes agree (exit code 1 if not).",

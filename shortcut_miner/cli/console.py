@@ -88,6 +88,14 @@ def print_fields(fields: Mapping[str, str]) -> None:
             print(f"{' ' * (names + 2)}{line}")
 
 
+def print_commands(commands: Mapping[str, str]) -> None:
+    """Print a heading and lines for a shell each; a command is never wrapped, so that it can be copied."""
+    for heading, lines in commands.items():
+        print("", *_fitting(heading, sys.stdout, hanging=0), sep="\n")
+        for line in visible(lines).split("\n"):
+            print(f"  {line}".rstrip())
+
+
 def print_title(title: str) -> None:
     """Print a blank line and a heading."""
     lines = [_styled(line, "bold", sys.stdout) for line in _fitting(title, sys.stdout, hanging=0)]

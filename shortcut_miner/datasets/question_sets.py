@@ -1,12 +1,13 @@
 """What a built folder offers to evaluators: questions with their answers, by set and by split."""
 
 import dataclasses
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
 
-from shortcut_miner.errors import ConfigError, examples
+from shortcut_miner.errors import ConfigError, SourceError, examples
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +27,10 @@ class QuestionSets:
     sets : mapping of str to mapping of str to pl.DataFrame
         Set -> split -> questions, none of them empty. The first set is the default one. A table has the
         columns of schemas.Questions, further ones of the room, and each question_id once, sorted by it.
+        Its `answers` are never null where `answer` isn't: without a list they are the answer alone.
     read_back : str
-        The command that scores answers to these questions, with {predictions} where the files of answers go,
-        such as "vqa-ce score FOLDER --predictions {predictions}".
+        The command that scores answers to these questions, with {predictions} where NAME=FILE goes, such as
+        "vqa-ce score FOLDER --predictions {predictions}". Braces may be in the folder's name too: replace.
     """
 
     path: Path
@@ -59,3 +61,76 @@ class QuestionSets:
             for name, splits in self.sets.items()
         }
         return dataclasses.replace(self, sets={name: splits for name, splits in chosen.items() if splits})
+
+    def first(self, limit: int | None) -> "QuestionSets":
+        """Return the sets with the first questions of each split alone; all of them for None."""
+        if limit is None:
+            return self
+        chosen = {
+            name: {split: table.head(limit) for split, table in splits.items()}
+            for name, splits in self.sets.items()
+        }
+        return dataclasses.replace(self, sets=chosen)
+
+    def counts(self) -> list[tuple[str, str, int]]:
+        """Return set, split and number of questions, a row a split."""
+        return [
+            (name, split, len(table)) for name, splits in self.sets.items() for split, table in splits.items()
+        ]
+
+    def image_ids(self) -> pl.Series:
+        """Return the images of all questions, each once, in order."""
+        ids = [table["image_id"] for splits in self.sets.values() for table in splits.values()]
+        return pl.concat(ids).unique().sort()
+
+
+def question_sets_of(
+    path: Path,
+    *,
+    command: str,
+    title: str,
+    sets: Mapping[str, Mapping[str, pl.DataFrame]],
+    read_back: str,
+    license: str = "",  # the field's name
+    citation: str = "",
+) -> QuestionSets:
+    """Return the sets of a folder as they are promised: sorted, with lists of answers, and none empty.
+
+    Raises
+    ------
+    SourceError
+        No split has a question.
+    """
+    filled = {
+        name: {split: _as_promised(table) for split, table in splits.items() if len(table)}
+        for name, splits in sets.items()
+    }
+    filled = {name: splits for name, splits in filled.items() if splits}
+    if not filled:
+        raise SourceError(
+            f"{path}: got no question in any set, expected a {command} with questions to ask. "
+            "Build it from more questions."
+        )
+    return QuestionSets(
+        path=path,
+        command=command,
+        title=title,
+        sets=filled,
+        read_back=read_back,
+        license=license,
+        citation=citation,
+    )
+
+
+def _as_promised(table: pl.DataFrame) -> pl.DataFrame:
+    alone = pl.when(pl.col("answer").is_not_null()).then(pl.concat_list("answer"))
+    return table.with_columns(pl.coalesce("answers", alone)).sort("question_id")
+
+
+def quoted(path: Path) -> str:
+    """Return a path as a shell takes it.
+
+    >>> quoted(Path("my data"))
+    "'my data'"
+    """
+    return shlex.quote(str(path))

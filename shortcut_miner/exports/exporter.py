@@ -38,9 +38,16 @@ class Exporter:
     consumer : str
         Who reads it, for messages and help.
     write : callable
-        Takes the questions, their images and an empty folder; writes into it and returns an Exported.
+        Takes the questions, their images and an empty folder; writes files, no folders, into it, none of
+        them manifest.json or run.json, and returns an Exported. Where the files are going to be is told by
+        :func:`shortcut_miner.publishing.published_folder`.
     """
 
     name: str
     consumer: str
     write: Callable[[QuestionSets, Images, Path], Exported]
+
+
+def scored(questions: QuestionSets, predictions: str) -> str:
+    """Return the command that scores these predictions, such as "model={out}/answers.json"."""
+    return "shortcut-miner " + questions.read_back.replace("{predictions}", predictions)

@@ -1,8 +1,19 @@
 """Where the images of questions are: in a folder, by a pattern of paths or addresses, or nowhere."""
 
 import dataclasses
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
 from typing import Literal
+from urllib.parse import quote
+
+from shortcut_miner.errors import ConfigError, examples
+from shortcut_miner.sources.images.image_ids import canonical_image_id
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+_PLACE = re.compile(r"\{image_id(?::0?(\d{1,2})d)?\}")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,3 +31,162 @@ class Images:
 
     kind: Literal["none", "files", "addresses"] = "none"
     places: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What looking for images came to.
+
+    Attributes
+    ----------
+    images : Images
+        Those that were found.
+    missing : tuple of str
+        Ids of those that were not, in the order asked; empty where nothing was said of images.
+    notes : tuple of str
+        What was decided.
+    """
+
+    images: Images
+    missing: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def find_images(given: str | None, ids: Sequence[str]) -> Found:
+    """Return where images are.
+
+    Parameters
+    ----------
+    given : str or None
+        A folder, which is looked through with all folders in it; or a pattern with {image_id} (with leading
+        zeros: {image_id:012d}), of paths or, with a scheme such as https://, of addresses.
+    ids : sequence of str
+        The images, each once.
+
+    Raises
+    ------
+    ConfigError
+        No folder and no pattern, or ids that are no numbers where the pattern wants numbers.
+    """
+    if given is None:
+        note = "no --images: questions are exported with the ids of their images alone"
+        return Found(images=Images(), notes=(note,))
+    if "{" in given and not Path(given).is_dir():
+        return _by_pattern(given, ids)
+    if not Path(given).is_dir():
+        raise ConfigError(
+            f"--images {given}: got no such folder, expected one, or a pattern such as "
+            "images/COCO_val2014_{image_id:012d}.jpg. Correct it."
+        )
+    return _in_folder(Path(given), ids)
+
+
+# ---- a pattern ----
+
+
+def _by_pattern(pattern: str, ids: Sequence[str]) -> Found:
+    _check_pattern(pattern, ids)
+    if _ADDRESS.match(pattern):
+        return Found(
+            images=Images(kind="addresses", places={one: _filled(pattern, quote(one)) for one in ids})
+        )
+    # No id may lead out of the folder that the pattern names.
+    root = Path(_PLACE.split(pattern)[0] + "_").parent.absolute()
+    candidates = {one: os.path.normpath(Path(_filled(pattern, one)).absolute()) for one in ids}
+    places = {
+        one: path
+        for one, path in candidates.items()
+        if Path(path).is_relative_to(os.path.normpath(root)) and _is_file(path)
+    }
+    return Found(images=Images(kind="files", places=places), missing=_missing(ids, places))
+
+
+def _check_pattern(pattern: str, ids: Sequence[str]) -> None:
+    rest = _PLACE.sub("", pattern)
+    if rest == pattern or "{" in rest or "}" in rest:
+        raise ConfigError(
+            f"--images {pattern}: got a pattern with other places than {{image_id}} or {{image_id:012d}}, "
+            "expected one of these. Correct it."
+        )
+    has_number = any(width for width in _PLACE.findall(pattern))
+    odd = [one for one in ids if not (one.isascii() and one.isdigit())] if has_number else []
+    if odd:
+        raise ConfigError(
+            f"--images {pattern}: got ids of images that are no numbers ({examples(odd)}), expected numbers "
+            "for zeros before them. Write {image_id} there."
+        )
+
+
+def _filled(pattern: str, image_id: str) -> str:
+    return _PLACE.sub(lambda place: image_id.zfill(int(place[1])) if place[1] else image_id, pattern)
+
+
+def _is_file(path: str) -> bool:
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):  # a name that is too long, or with a NUL
+        return False
+
+
+# ---- a folder ----
+
+
+def _in_folder(folder: Path, ids: Sequence[str]) -> Found:
+    """Match files by path, by name, and by what their names are as ids of images, in this order.
+
+    An id never becomes part of a path here.
+    """
+    wanted: dict[str, list[str]] = {}
+    for one in ids:
+        for key in dict.fromkeys((one, canonical_image_id(one))):
+            wanted.setdefault(key, []).append(one)
+    found: dict[str, tuple[int, str]] = {}
+    several: dict[str, None] = {}
+    for name in sorted(_files_below(folder)):
+        for rank, key in enumerate(_keys(name)):
+            for one in wanted.get(key, ()):
+                older = found.get(one)
+                if older is not None and older[1] != name and older[0] == rank:
+                    several[one] = None
+                if older is None or rank < older[0]:
+                    found[one] = (rank, name)
+                    several.pop(one, None)
+    base = folder.absolute()
+    places = {one: str(base / name) for one, (_, name) in found.items()}
+    notes: tuple[str, ...] = ()
+    if several:
+        shown = ", ".join(f"{one}: {found[one][1]}" for one in list(several)[:3])
+        notes = (f"images with several files, the first by name is taken: {len(several):,} ({shown})",)
+    return Found(images=Images(kind="files", places=places), missing=_missing(ids, places), notes=notes)
+
+
+def _keys(name: str) -> tuple[str, ...]:
+    """Return what a file may be called by questions, the most exact first.
+
+    >>> _keys("val2014/COCO_val2014_000000000042.jpg")[-1]
+    '42'
+    """
+    path = PurePosixPath(name)
+    stem = path.stem
+    return (name, str(path.with_suffix("")), path.name, stem, canonical_image_id(stem))
+
+
+def _files_below(folder: Path) -> Iterator[str]:
+    """Give the images below a folder by their paths in it; a folder is looked at once."""
+    seen = set()
+    for place, inner, names in os.walk(folder, followlinks=True):
+        status = Path(place).stat()
+        if (status.st_dev, status.st_ino) in seen:
+            inner.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        inner.sort()
+        below = Path(place).relative_to(folder).as_posix()
+        prefix = "" if below == "." else f"{below}/"
+        for name in names:
+            if name.lower().endswith(SUFFIXES):
+                yield prefix + name
+
+
+def _missing(ids: Iterable[str], places: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(one for one in ids if one not in places)

@@ -1,0 +1,101 @@
+"""``export``."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from shortcut_miner.cli.console import note, print_commands, print_fields, print_json, progress, warn
+from shortcut_miner.cli.kernels import watched
+from shortcut_miner.cli.options import (
+    DEFAULT_SHOWN,
+    DONE,
+    INCOMPLETE,
+    INPUTS,
+    OUTPUT,
+    BuildOut,
+    DryRun,
+    FirstRows,
+    Force,
+    Shown,
+    check_out,
+)
+from shortcut_miner.errors import ConfigError
+
+if TYPE_CHECKING:
+    from shortcut_miner.exports.export import ExportReport
+
+
+def export(
+    folder: Annotated[Path, Parameter(group=INPUTS)],
+    /,
+    *,
+    to: Annotated[str, Parameter(group=OUTPUT)],
+    images: Annotated[str | None, Parameter(group=INPUTS)] = None,
+    subset: Annotated[list[str] | None, Parameter(group=INPUTS, consume_multiple=1, negative=())] = None,
+    rows: FirstRows = None,
+    out: BuildOut = None,
+    force: Force = False,
+    dry_run: DryRun = False,
+    shown: Shown = DEFAULT_SHOWN,
+) -> int:
+    """Export a built folder.
+
+    Parameters
+    ----------
+    folder : Path
+        What a build command wrote; it is never changed.
+    to : str
+        The format, such as vqa-json; an unknown one lists all.
+    images : str, optional
+        Folder with the images, or a pattern of paths or addresses such as images/{image_id:012d}.jpg.
+    subset : list of str, optional
+        Splits to export, such as easy,hard. Default: all.
+    """
+    if out is None and not dry_run:
+        raise ConfigError("--out: got none, expected a folder. Give --out, or --dry-run to write nothing.")
+    if out is not None:
+        check_out(out)
+    from shortcut_miner.exports.export import export as export_folder
+
+    subsets = [name.strip() for text in subset or () for name in text.split(",")]
+    with progress(shown) as told, watched(shown, told, None) as compiling:
+        report = export_folder(
+            folder,
+            to,
+            out=None if dry_run else out,
+            images=images,
+            subsets=subsets,
+            limit=rows,
+            force=force,
+            on_stage=told and compiling.on_stage,
+        )
+    for text in report.notes:
+        note(shown, f"note: {text}")
+    for text in report.warnings:
+        warn(text)
+    if shown.format == "json":
+        print_json(report.as_dict())
+    else:
+        print_fields(in_words(report))
+        print_commands({f"Run {report.consumer}:": report.run, "Score what it answers:": report.read_back})
+    return DONE if report.is_complete else INCOMPLETE
+
+
+def in_words(report: "ExportReport") -> dict[str, str]:
+    """Return what was exported and where it lies, as the console prints it."""
+    from shortcut_miner.timing import cost_text
+
+    sets: dict[str, list[str]] = {}
+    for name, split, count in report.questions:
+        sets.setdefault(name, []).append(f"{count:,} {split}")
+    images = f"{report.images_asked:,}"
+    if report.images_found is not None:
+        images = f"{report.images_found:,} of {images} found"
+    return {
+        "exported": f"{report.title}, for {report.consumer}",
+        **{f"  {name}": ", ".join(splits) for name, splits in sets.items()},
+        "images": images,
+        "written": "nothing (dry run)" if report.out is None else str(report.out),
+        "took": cost_text(report.costs),
+    }
