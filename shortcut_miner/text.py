@@ -22,6 +22,7 @@ _BLANK = r"\s\x1c-\x1f"
 _MARKS = "'.,()!?"
 _BASIC_TOKEN = rf"[{_MARKS}]|[^{_BLANK}{_MARKS};:]+"
 
+
 def basic_english(question: pl.Expr) -> pl.Expr:
     r"""Return the tokens of torchtext's ``basic_english`` tokeniser, in order, with repeats.
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 FORMATS = {
     "vqa-json": "vqa_json",
+    "lmms-eval": "lmms_eval",
+    "inspect-ai": "inspect_ai",
 }
 
 

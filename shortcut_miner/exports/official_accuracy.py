@@ -34,7 +34,7 @@ def question_accuracy(question: Mapping[str, Any], said: str) -> float:
     """
     answers = question.get("answers")
     if answers is None or not len(answers):
-        return 100.0 * (said == question["answer"])
+        return 100.0 if said == question["answer"] else 0.0
     keys = question.get("answer_record_key")
     told_apart = list(range(len(answers))) if keys is None or not len(keys) else list(keys)
     most_alike = max(told_apart.count(key) for key in told_apart)

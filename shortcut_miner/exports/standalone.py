@@ -1,6 +1,8 @@
 """Modules of this package as one text that runs where the package is not installed."""
 
 import ast
+import sys
+from collections.abc import Iterable
 from importlib.resources import files
 
 _PACKAGE = "shortcut_miner"
@@ -34,8 +36,15 @@ def standalone_text(*names: str) -> str:
             (node.end_lineno or 0 for node in nodes if node not in outside), default=first.end_lineno or 0
         )
         bodies.append("\n".join(lines[last_import:]).strip())
-    plain = sorted(imports, key=lambda line: (line.startswith("from "), line))
-    return "\n\n\n".join([f"{docstring}\n\n" + "\n".join(plain), *bodies]) + "\n"
+    return "\n\n".join([docstring, *_sorted(imports), "\n\n\n".join(bodies)]) + "\n"
+
+
+def _sorted(imports: Iterable[str]) -> list[str]:
+    """Return imports as blocks: those of the standard library, then others."""
+    blocks: dict[bool, list[str]] = {False: [], True: []}
+    for line in sorted(imports, key=lambda line: (line.startswith("from "), line)):
+        blocks[line.split()[1].split(".")[0] not in sys.stdlib_module_names].append(line)
+    return ["\n".join(block) for block in blocks.values() if block]
 
 
 def _is_own(node: ast.ImportFrom) -> bool:
