@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 FORMATS = {
     "vqa-json": "vqa_json",
+    "huggingface": "huggingface",
     "lmms-eval": "lmms_eval",
     "inspect-ai": "inspect_ai",
 }
