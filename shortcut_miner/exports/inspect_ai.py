@@ -7,7 +7,7 @@ import polars as pl
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
 from shortcut_miner.exports.images import Images
-from shortcut_miner.exports.lmms_eval import POST_PROMPT, task_name
+from shortcut_miner.exports.lmms_eval import POST_PROMPT, result_places, task_name
 from shortcut_miner.exports.standalone import standalone_text
 
 _CODE = ("answer_text.py", "exports/official_accuracy.py", "exports/inspect_ai_task.py.txt")
@@ -37,18 +37,21 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     A sample's metadata hold the question's id and what it is scored by; the scoring in task.py needs nothing
     of this package. Images are named by their paths or addresses.
     """
-    text, tasks = standalone_text(*_CODE), []
+    text, room = standalone_text(*_CODE), questions.command.split()[0]
+    tasks = {name: task_name(room, name) for name in questions.sets}
     for name, splits in questions.sets.items():
-        task = task_name(questions.command.split()[0], name)
         named = [table.with_columns(subset=pl.lit(split)) for split, table in splits.items()]
-        write_samples(pl.concat(named), images, folder / f"{task}.jsonl")
-        text += _TASK.format(name=task, title=questions.title, splits=", ".join(splits))
-        tasks.append(task)
+        write_samples(pl.concat(named), images, folder / f"{tasks[name]}.jsonl")
+        text += _TASK.format(name=tasks[name], title=questions.title, splits=", ".join(splits))
     (folder / "task.py").write_text(text, encoding="utf-8")
+    places = result_places(tasks)
     return Exported(
-        run=f"inspect eval {{out}}/task.py@{tasks[0]} --model mockllm/model --log-dir {{out}}-inspect-ai",
-        read_back=scored(questions, "mockllm={out}-results"),
-        notes=_notes(images, tasks),
+        run="\n".join(
+            f"inspect eval {{out}}/task.py@{tasks[name]} --model mockllm/model --log-dir {place}"
+            for name, place in places.items()
+        ),
+        read_back=scored(questions, {name: f"mockllm={place}" for name, place in places.items()}),
+        notes=_notes(images),
     )
 
 
@@ -97,12 +100,14 @@ def _json_text(text: pl.Expr) -> pl.Expr:
     return _json(text=text).str.strip_prefix('{"text":').str.strip_suffix("}")
 
 
-def _notes(images: Images, tasks: list[str]) -> tuple[str, ...]:
+def _notes(images: Images) -> tuple[str, ...]:
     told = {
         "none": "inspect_ai gets questions without images: a model sees the text alone",
         "files": "inspect_ai opens images at their paths, so the folder runs on this machine alone",
         "addresses": "inspect_ai hands the addresses of images to the model",
     }
-    others = (f"further tasks of task.py: {', '.join(tasks[1:])}",) if tasks[1:] else ()
-    model = "put your model in place of mockllm/model, which gives one answer to everything"
-    return told[images.kind], *others, model
+    model = (
+        "put your model in place of mockllm/model, which gives one answer to everything (and fetches a "
+        "tokeniser on its first run)"
+    )
+    return told[images.kind], model
