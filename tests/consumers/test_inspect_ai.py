@@ -1,7 +1,6 @@
 """inspect_ai runs what is exported for it, and tells the accuracy that is computed here."""
 
 import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from shortcut_miner.exports.images import find_images
 from shortcut_miner.exports.inspect_ai import write
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.sources.answers.predictions import read_predictions
+from shortcut_miner.sources.opening.containers import zip_contents
 
 pytestmark = [pytest.mark.consumer, pytest.mark.slow]
 
@@ -61,8 +61,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def printed(results: Path) -> dict[str, float]:
     """Return subset, or "all" -> the accuracy that inspect_ai told."""
     (log,) = results.glob("*.eval")
-    with zipfile.ZipFile(log) as archive:
-        header: Any = json.loads(archive.read("header.json"))
+    header: Any = json.loads(zip_contents(str(log), log.read_bytes(), "header.json".__eq__)["header.json"])
     assert header["status"] == "success"
     (scorer,) = header["results"]["scores"]
     return {name: metric["value"] for name, metric in scorer["metrics"].items() if name != "stderr"}
@@ -71,7 +70,7 @@ def printed(results: Path) -> dict[str, float]:
 def test_a_vqa_ce_folder_scores_as_inspect_ai_says(
     inspect_ai: Consumer, models: Path, built: Built, tmp_path: Path
 ) -> None:
-    exported = sm.export(built.vqa_ce, "inspect-ai", out=tmp_path / "for inspect")
+    exported = sm.export(built.vqa_ce, "inspect-ai", out=tmp_path / "for inspect", limit=20)
     inspect_ai.run(exported.run.replace("mockllm/model", "constant/yes"), tmp_path, models)
     told = printed(tmp_path / "for inspect-results")
     accuracy = scores(exported.read_back, tmp_path)["accuracy"]
@@ -86,7 +85,7 @@ def test_a_vqa_ce_folder_scores_as_inspect_ai_says(
 def test_a_rad_folder_scores_as_inspect_ai_says(
     inspect_ai: Consumer, models: Path, built: Built, tmp_path: Path
 ) -> None:
-    exported = sm.export(built.rad, "inspect-ai", out=tmp_path / "out")
+    exported = sm.export(built.rad, "inspect-ai", out=tmp_path / "out", limit=20)
     inspect_ai.run(exported.run.replace("mockllm/model", "constant/yes"), tmp_path, models)
     told = printed(tmp_path / "out-results" / "rad_augmentations")
     accuracy = scores(exported.read_back, tmp_path)["accuracy_augmented"]
