@@ -13,7 +13,7 @@ import shortcut_miner
 PACKAGE = Path(shortcut_miner.__file__).parent
 
 LAYERS = (
-    ("version", "errors", "options", "schemas", "kernel_cache"),
+    ("version", "errors", "options", "schemas", "kernel_cache", "answer_text"),
     (
         "columnar",
         "storage",

@@ -30,7 +30,8 @@ class QuestionSets:
         Its `answers` are never null where `answer` isn't: without a list they are the answer alone.
     read_back : str
         The command that scores answers to these questions, with {predictions} where NAME=FILE goes, such as
-        "vqa-ce score FOLDER --predictions {predictions}". Braces may be in the folder's name too: replace.
+        "vqa-ce score FOLDER --predictions {predictions}"; {predictions of SET} where a set has its own place.
+        Braces may be in the folder's name too: replace.
     """
 
     path: Path

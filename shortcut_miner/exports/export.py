@@ -131,7 +131,7 @@ def export(
     --------
     >>> export("vqa-ce", "vqa-jsn")
     Traceback (most recent call last):
-    shortcut_miner.errors.ConfigError: to: got 'vqa-jsn', expected one of vqa-json, huggingface. ...
+    shortcut_miner.errors.ConfigError: to: got 'vqa-jsn', expected one of vqa-json, ...
     """
     writer = exporter(to)
     path, target = as_path("folder", folder), as_path_if_given("out", out)
@@ -140,7 +140,11 @@ def export(
     wanted = _as_names(subsets)
     run = Run(files=files, on_stage=on_stage, force=force)
     with timed(run.costs, "read", on_stage):
-        questions = read_question_sets(path).only(wanted).first(limit)
+        questions = read_question_sets(path)
+        if wanted or limit is not None:
+            # Who answers a part of the questions is scored on this part.
+            partly = f"{questions.read_back} --on-missing skip"
+            questions = dataclasses.replace(questions.only(wanted).first(limit), read_back=partly)
     config = {"to": to, "subsets": list(wanted), "images": "none", "limit": limit}
     with timed(run.costs, "look for images", on_stage):
         found = find_images(files.images, questions.image_ids().to_list())

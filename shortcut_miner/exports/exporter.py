@@ -1,11 +1,14 @@
 """What an exporter is: its name, and how it writes questions for one consumer."""
 
 import dataclasses
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.images import Images
+
+_OF_SET = re.compile(r"\{predictions of ([^{}]+)\}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +51,17 @@ class Exporter:
     write: Callable[[QuestionSets, Images, Path], Exported]
 
 
-def scored(questions: QuestionSets, predictions: str) -> str:
-    """Return the command that scores these predictions, such as "model={out}/answers.json"."""
-    return "shortcut-miner " + questions.read_back.replace("{predictions}", predictions)
+def scored(questions: QuestionSets, predictions: str | Mapping[str, str]) -> str:
+    """Return the command that scores predictions.
+
+    Parameters
+    ----------
+    questions : QuestionSets
+        What they answer.
+    predictions : str or mapping of str to str
+        What goes to the command, such as "model={out}/answers.json": for the first set, or by set. Other sets
+        that the command asks for are left to the user.
+    """
+    given = {next(iter(questions.sets)): predictions} if isinstance(predictions, str) else predictions
+    command = questions.read_back.replace("{predictions}", next(iter(given.values())))
+    return "shortcut-miner " + _OF_SET.sub(lambda place: given.get(place[1], "NAME=FILE"), command)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 FORMATS = {
     "vqa-json": "vqa_json",
     "huggingface": "huggingface",
+    "lmms-eval": "lmms_eval",
+    "inspect-ai": "inspect_ai",
 }
 
 

@@ -29,7 +29,7 @@ def question_sets(path: Path) -> QuestionSets:
     table = folder.augmented_questions().with_columns(made.select(_OF_AUGMENTATIONS).get_columns())
     augmented = made.select("question_id").unique()
     originals = folder.questions.join(augmented, on="question_id", how="semi")
-    answers = "--original NAME=FILE --augmented {predictions}"
+    answers = "--original {predictions of originals} --augmented {predictions of augmentations}"
     return question_sets_of(
         path,
         command=COMMAND,
