@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 
 FORMATS = {
     "vqa-json": "vqa_json",
+    "vlmevalkit": "vlmevalkit",
+    "lxmert": "lxmert",
+    "lavis": "lavis",
+    "mmf": "mmf",
 }
 
 
