@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from shortcut_miner.columnar import read_frame, read_through
+from shortcut_miner.datasets.cards import CARD, write_table_card
 from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.journal import finish_interrupted
 from shortcut_miner.publishing import check_target, staged_folder
@@ -86,7 +87,7 @@ class Run:
                 out,
                 command=command,
                 config=config,
-                names=(RUN_RECORD, *names),
+                names=(RUN_RECORD, CARD, *names),
                 inputs=_given(self.files),
                 force=self.force,
             )
@@ -116,7 +117,7 @@ def publish(
         Goes into ``run.json``; the cost of writing is added to it, and a note if an older run is replaced
         that had other inputs.
     write : callable
-        Writes tables and manifest into the folder that it is given.
+        Writes tables and manifest into the folder that it is given; README.md follows, see :func:`describe`.
     notes, warnings : iterable of str
         Go into ``run.json``.
     stage : str
@@ -131,6 +132,7 @@ def publish(
     with staged_folder(out, inputs=files, force=run.force) as folder:
         with timed(run.costs, stage, run.on_stage):
             write(folder)
+            describe(folder)
         run.notes.extend(_changed_inputs(out, folder))
         record = {
             "out": str(out.resolve()),
@@ -143,6 +145,13 @@ def publish(
             "warnings": list(dict.fromkeys(warnings)),
         }
         write_json(record, folder / RUN_RECORD)
+
+
+def describe(folder: Path) -> None:
+    """Write README.md beside the tables of a folder whose manifest is written, if it has none yet."""
+    if not (folder / CARD).exists():
+        manifest = read_json_file(folder / MANIFEST)
+        write_table_card(folder, manifest["command"], manifest["version"])
 
 
 def _given(files: "DataclassInstance") -> dict[str, Any]:

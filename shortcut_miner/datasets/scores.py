@@ -7,7 +7,8 @@ from typing import Any
 
 import polars as pl
 
-from shortcut_miner.datasets.folders import write_manifest, write_tables
+from shortcut_miner.datasets.cards import CARD
+from shortcut_miner.datasets.folders import describe, write_manifest, write_tables
 from shortcut_miner.datasets.reports import ScoreReport
 from shortcut_miner.publishing import Inputs, check_target, staged_folder
 from shortcut_miner.scoring.extraction import changed_count
@@ -41,7 +42,7 @@ def check_score_target(
     if out is None:
         return
     tables = [field.name for field in dataclasses.fields(kind) if field.name not in _NO_TABLES]
-    names = [*(f"{name}.parquet" for name in tables), *_SCORES]
+    names = [*(f"{name}.parquet" for name in tables), *_SCORES, CARD]
     check_target(out, command=command, config=config, names=names, inputs=inputs, force=force)
 
 
@@ -86,6 +87,7 @@ def write_report(
         intervals = bool(config.get("tex_intervals"))
         write_scores(folder, report.scores, report.paper_columns(), tex_intervals=intervals)
         write_manifest(folder, provenance)
+        describe(folder)
 
 
 def _changed(extracted: pl.DataFrame | None) -> dict[str, int]:

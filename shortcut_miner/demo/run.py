@@ -139,7 +139,7 @@ def run_demo(
     return DemoReport(world, built, scores, planted, others, left_out)
 
 
-_OF_ROOMS = ("*.parquet", "*.json", "scores.md", "scores*.tex")  # what rooms write
+_OF_ROOMS = ("*.parquet", "*.json", "README.md", "scores.md", "scores*.tex")  # what rooms write
 
 
 def _check_folders(out: Path, seed: int, force: bool) -> None:

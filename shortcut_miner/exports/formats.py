@@ -18,6 +18,7 @@ FORMATS = {
     "lxmert": "lxmert",
     "lavis": "lavis",
     "mmf": "mmf",
+    "huggingface": "huggingface",
 }
 
 

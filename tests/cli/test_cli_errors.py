@@ -103,6 +103,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "rules": ("SOURCE",),
     "explain": ("FOLDER", "QUESTION_ID"),
     "inspect": ("PATHS",),
+    "export": ("FOLDER", "--to", "--out"),
     "repeat": ("FOLDER",),
 }  # fmt: skip
 
