@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 FORMATS = {
     "vqa-json": "vqa_json",
+    "huggingface": "huggingface",
     "vlmevalkit": "vlmevalkit",
     "lxmert": "lxmert",
     "lavis": "lavis",
     "mmf": "mmf",
-    "huggingface": "huggingface",
 }
 
 

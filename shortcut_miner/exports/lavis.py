@@ -89,4 +89,4 @@ def _run(questions: QuestionSets) -> str:
     )
 
 
-EXPORTER = Exporter("lavis", "LAVIS's VQA data sets, of 1.0.2", write)
+EXPORTER = Exporter("lavis", "LAVIS", write)

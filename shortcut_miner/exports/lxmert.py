@@ -156,4 +156,4 @@ def _run(questions: QuestionSets) -> str:
     )
 
 
-EXPORTER = Exporter("lxmert", "LXMERT's VQA data set", write)
+EXPORTER = Exporter("lxmert", "LXMERT", write)

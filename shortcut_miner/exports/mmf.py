@@ -116,4 +116,4 @@ def _run(questions: QuestionSets) -> str:
     )
 
 
-EXPORTER = Exporter("mmf", "MMF's VQA v2 data set", write)
+EXPORTER = Exporter("mmf", "MMF", write)
