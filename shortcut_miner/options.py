@@ -288,16 +288,13 @@ def named_paths(name: str, files: Mapping[str, PathText]) -> dict[str, Path]:
     return {model: as_path(name, file) for model, file in _named(name, files).items()}
 
 
-def named_path_lists(name: str, files: Mapping[str, PathText | Sequence[PathText]]) -> dict[str, list[Path]]:
+def named_path_lists(name: str, files: Mapping[str, PathTexts]) -> dict[str, list[Path]]:
     """Return {model: files} with Paths, of one file or several a model; see :func:`named_paths`.
 
     >>> named_path_lists("original", {"m": "m.json", "n": ["1.json", "2.json"]})["n"]
     [PosixPath('1.json'), PosixPath('2.json')]
     """
-    return {
-        model: [as_path(name, one) for one in (given if isinstance(given, list | tuple) else [given])]
-        for model, given in _named(name, files).items()
-    }
+    return {model: [*as_path_tuple(name, given)] for model, given in _named(name, files).items()}
 
 
 def _named(name: str, files: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from shortcut_miner.cli.options import (
     OptionalNamedFiles,
     Out,
     Shown,
+    file_lists,
     named_files,
 )
 from shortcut_miner.cli.room import run_build, run_score
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
-    from shortcut_miner.diagnostics.fpvg.score import ScoreReport
+    from shortcut_miner.diagnostics.fpvg.report import ScoreReport
     from shortcut_miner.timing import OnStage
 
 Files = Annotated[FpvgFiles, Parameter(name="*", group=INPUTS, consume_multiple=1, negative=())]
@@ -86,7 +87,8 @@ def score(
     folder : Path
         What fpvg build wrote.
     all_ : list of str
-        NAME=FILE for each model: its answers with all regions. NAME@SEED=FILE for several runs of a model.
+        NAME=FILE for each model: its answers with all regions. NAME@SEED=FILE for several runs of a model;
+        NAME=F1,F2 or NAME=FOLDER joins the files of one.
         With a column probability (of the answer given with all regions) in all three files of a model,
         sufficiency and comprehensiveness too.
     relevant : list of str
@@ -103,7 +105,7 @@ def score(
         Most types of question to print.
     """
     given = {"--all": all_, "--relevant": relevant, "--irrelevant": irrelevant}
-    files = [named_files(values, option) for option, values in given.items()]
+    files = [file_lists(values, option) for option, values in given.items()]
 
     def work(target: Path | None, on_stage: "OnStage | None") -> "ScoreReport":
         from shortcut_miner.diagnostics.fpvg.answers import runs_of
@@ -147,7 +149,7 @@ def print_scores(report: "ScoreReport", most: int) -> None:
     """Print FPVG, accuracies and ratios over all questions, FPVG+ per type, and what else there is."""
     import polars as pl
 
-    from shortcut_miner.diagnostics.fpvg.score import SHOWN_METRICS
+    from shortcut_miner.diagnostics.fpvg.report import SHOWN_METRICS
 
     scores = report.scores
     print_title("Shares and accuracies in percent, ratios as they are [95% interval]")

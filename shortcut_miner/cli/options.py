@@ -113,24 +113,49 @@ def named_files(values: Sequence[str], option: str) -> dict[str, Path]:
     for name, paths in files.items():
         if len(paths) > 1:
             raise ConfigError(
-                f"{option}: got the name {name!r} twice, expected one file a name. Rename one of them."
+                f"{option}: got {len(paths)} files of the name {name!r}, expected one file a name. Rename "
+                "some of them."
             )
     return {name: paths[0] for name, paths in files.items()}
 
 
 def file_lists(values: Sequence[str], option: str) -> dict[str, list[Path]]:
-    """Return NAME=FILE pairs by name; a name may have several files.
+    """Return NAME=FILE pairs by name; a name may have several files, with commas between them or repeated.
 
-    >>> file_lists(["a=x.json", "a=y.json"], "--original")
-    {'a': [PosixPath('x.json'), PosixPath('y.json')]}
+    >>> file_lists(["a=x.json,y.json", "a=z.json"], "--original")
+    {'a': [PosixPath('x.json'), PosixPath('y.json'), PosixPath('z.json')]}
     """
     files: dict[str, list[Path]] = {}
     for value in values:
         name, separator, path = value.partition("=")
         if not (separator and name and path):
             raise ConfigError(f"{option}: got {value!r}, expected NAME=FILE. Name the model before the file.")
-        files.setdefault(name, []).append(Path(path))
+        files.setdefault(name, []).extend(_with_commas(path, option))
     return files
+
+
+def _with_commas(text: str, option: str) -> list[Path]:
+    """Return files with commas between them; a comma in the name of a file that exists is part of it."""
+    pieces, files = text.split(","), []
+    while pieces:
+        ends = (end for end in range(len(pieces), 1, -1) if _exists(Path(",".join(pieces[:end]))))
+        end = next(ends, 1)
+        name = ",".join(pieces[:end])
+        if not name:
+            raise ConfigError(
+                f"{option}: got {text!r}, expected files with one comma between them. Remove the others."
+            )
+        files.append(Path(name))
+        pieces = pieces[end:]
+    return files
+
+
+def _exists(path: Path) -> bool:
+    """Return whether there is such a file or folder, or one may be in an archive."""
+    try:
+        return path.exists() or any(parent.is_file() for parent in path.parents)
+    except OSError:  # too long for a name
+        return False
 
 
 def check_out(out: Path) -> None:

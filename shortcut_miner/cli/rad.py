@@ -26,8 +26,8 @@ from shortcut_miner.cli.room import run_build, run_score
 from shortcut_miner.diagnostics.rad.config import PairFiles, RadConfig, RadFiles, ScoreConfig
 
 if TYPE_CHECKING:
+    from shortcut_miner.diagnostics.rad.aligned_scores import ScoreReport
     from shortcut_miner.diagnostics.rad.outputs import BuildReport
-    from shortcut_miner.diagnostics.rad.score import ScoreReport
     from shortcut_miner.timing import OnStage
 
 Files = Annotated[RadFiles, Parameter(name="*", group=INPUTS)]
@@ -89,7 +89,8 @@ def score(
     original : list of str
         NAME=FILE for each model: its answers to the original questions.
     augmented : list of str
-        NAME=FILE for each model: its answers to the augmented questions; a name may come several times.
+        NAME=FILE for each model: its answers to the augmented questions. NAME=F1,F2 or NAME=FOLDER joins the
+        files of one model, of the original answers too.
     out : Path, optional
         Folder to write all scores (Parquet, JSON, Markdown, LaTeX) and counts (Parquet).
     most : int

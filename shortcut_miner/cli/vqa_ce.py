@@ -29,7 +29,7 @@ from shortcut_miner.cli.options import (
     Out,
     Shown,
     Threads,
-    named_files,
+    file_lists,
     numbers_list,
 )
 from shortcut_miner.cli.room import run_build, run_score
@@ -115,8 +115,9 @@ def score(
     folder : Path
         What vqa-ce build wrote.
     predictions : list of str
-        NAME=FILE for each model: VQA results JSON, JSONL, CSV or Parquet with question_id and answer (or
-        --columns), lmms-eval samples or VLMEvalKit results.
+        NAME=FILE for each model: JSON, JSONL, CSV, Parquet, Arrow or xlsx with ids and answers (or
+        --columns), {id: answer}, VLMEvalKit results, lmms-eval or lm-eval samples, an inspect_ai log.
+        NAME=F1,F2 or NAME=FOLDER joins the files of one model.
     soft_labels : Path, optional
         {answer: weight} of each question (LXMERT, OK-VQA), to score by weight instead of annotators' answers.
     out : Path, optional
@@ -124,7 +125,7 @@ def score(
     most : int
         Most exploited shortcuts to print of each model.
     """
-    files = named_files(predictions, "--predictions")
+    files = file_lists(predictions, "--predictions")
 
     def work(target: Path | None, on_stage: "OnStage | None") -> "ScoreReport":
         from shortcut_miner.diagnostics.vqa_ce.score import score as score_folder
@@ -174,7 +175,7 @@ def print_scores(report: "ScoreReport", most: int) -> None:
 
 def print_exploited(model: str, listed: "pl.DataFrame", most: int) -> None:
     """Print the shortcuts that a model exploits, the surest first, or that it exploits none."""
-    from shortcut_miner.diagnostics.vqa_ce.score import MAX_Q
+    from shortcut_miner.diagnostics.vqa_ce.exploited import MAX_Q
 
     exploited = listed.filter("is_exploited")
     count = f"{len(exploited):,}" if len(exploited) else "none"

@@ -1,19 +1,96 @@
 """Models' answers beside the questions that a score asks: what is missing, too much, or there twice."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import polars as pl
 
 from shortcut_miner.datasets.inputs import same_answers_warnings
 from shortcut_miner.errors import SchemaError, examples, problem_list
 from shortcut_miner.options import AnswerOptions
-from shortcut_miner.sources.answers.predictions import one_a_question
+from shortcut_miner.sources.answers.answer_folders import files_in
+from shortcut_miner.sources.answers.predictions import one_a_question, read_answers
+from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.storage import table_sha256
 
-_ID = "question_id"
+_ID, _MARK = "question_id", "q"
 MISSING, EXTRA = "question without an answer", "answer to a question that nobody asked"
+
+
+def answer_files(
+    files: Mapping[str, Sequence[Path]], options: AnswerOptions
+) -> tuple[dict[str, list[Path]], tuple[str, ...]]:
+    """Return each model's files with those of its folders, and notes on what else these hold.
+
+    Raises
+    ------
+    SourceError
+        A folder without a file of answers.
+    """
+    found, notes = dict[str, list[Path]](), []
+    for model, paths in files.items():
+        found[model] = []
+        for path in paths:
+            if not path.is_dir():
+                found[model].append(path)
+                continue
+            inside, others = files_in(path, take_tables=options.columns is not None)
+            found[model] += inside
+            left = f", not read: {examples(others)}" if others else ""
+            notes.append(f"{model}: files of answers in {path}: {len(inside):,}{left}")
+    return found, tuple(notes)
+
+
+def read_models(
+    files: Mapping[str, Sequence[Path]], what: str, known: pl.Series, options: AnswerOptions
+) -> dict[str, dict[str, Reading]]:
+    """Return each model's files of answers as read: role of the model -> role of the file -> reading.
+
+    Parameters
+    ----------
+    files : mapping of str to sequence of Path
+        Model -> its files.
+    what : str
+        What they are, such as "original predictions".
+    known : pl.Series
+        Ids of the questions.
+    options : AnswerOptions
+        How the files are read.
+
+    Raises
+    ------
+    SourceError
+        A file that can't be read, has rows that don't fit, or lost leading zeros so that ids aren't clear.
+    """
+    return {
+        (role := f"{what} of {model}"): {
+            role + (f" ({at})" if at else ""): with_known_ids(read_answers(path, options), known)
+            for at, path in enumerate(paths)
+        }
+        for model, paths in files.items()
+    }
+
+
+def readings_by_role(models: Mapping[str, Mapping[str, Reading]]) -> dict[str, Reading]:
+    """Return all files of :func:`read_models` by their own roles."""
+    return {role: one for parts in models.values() for role, one in parts.items()}
+
+
+def with_known_ids(reading: Reading, known: pl.Series) -> Reading:
+    """Return a reading whose ids are those of the questions, although they were changed on the way.
+
+    VLMEvalKit damages ids of digits, so that they are given to it as ``q<id>``: without the q if all are
+    so, and no known id is. For lost zeros see :func:`~shortcut_miner.sources.opening.ids.with_zeros_back`.
+    """
+    ids = reading.table[_ID]
+    is_marked = len(ids) > 0 and bool((ids.str.starts_with(_MARK) & (ids.str.len_bytes() > 1)).all())
+    if is_marked and not known.str.starts_with(_MARK).any():
+        note = f"question ids without the {_MARK} before each of them: {len(ids):,}"
+        table = reading.table.with_columns(ids.str.strip_prefix(_MARK))
+        reading = replace(reading, table=table, notes=(*reading.notes, note))
+    return with_zeros_back(reading, known)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

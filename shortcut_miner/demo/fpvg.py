@@ -15,7 +15,8 @@ from shortcut_miner.diagnostics.fpvg.answers import ModelRun
 from shortcut_miner.diagnostics.fpvg.build import build
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, FpvgConfig, FpvgFiles, ScoreConfig
 from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
-from shortcut_miner.diagnostics.fpvg.score import ScoreReport, score
+from shortcut_miner.diagnostics.fpvg.report import ScoreReport
+from shortcut_miner.diagnostics.fpvg.score import score
 from shortcut_miner.timing import OnStage
 
 HEADLINES = ("fpvg_plus",)

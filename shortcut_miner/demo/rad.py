@@ -14,10 +14,11 @@ import polars as pl
 
 from shortcut_miner.demo.files import DemoWorld
 from shortcut_miner.demo.folders import demo_folder
+from shortcut_miner.diagnostics.rad.aligned_scores import ScoreReport
 from shortcut_miner.diagnostics.rad.build import build
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles, ScoreConfig
 from shortcut_miner.diagnostics.rad.outputs import BuildReport
-from shortcut_miner.diagnostics.rad.score import ScoreReport, score
+from shortcut_miner.diagnostics.rad.score import score
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.text import answer_forms
 from shortcut_miner.timing import OnStage

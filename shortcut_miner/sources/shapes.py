@@ -7,9 +7,8 @@ from itertools import islice
 import msgspec
 
 from shortcut_miner.errors import SourceError, examples
-from shortcut_miner.sources.answers.evaluators import ID_FIELDS
+from shortcut_miner.sources.answers.answer_column import ID_NAMES
 from shortcut_miner.sources.answers.formats import PREDICTIONS, SOFT_LABELS
-from shortcut_miner.sources.answers.results import GQA_FIELDS
 from shortcut_miner.sources.images.formats import LABELS, SCENE_GRAPHS
 from shortcut_miner.sources.opening.csv_text import TextTable
 from shortcut_miner.sources.opening.flat_tables import FlatTable
@@ -47,10 +46,7 @@ _TABLES = (
 )
 _MINE = "mine, with the names of its columns"
 # Fields of released files' lines that no command reads -> what they are.
-_NOT_READ = (
-    ({"question_id", "image", "text", "label"}, "POPE questions JSONL"),
-    ({"question_id", "prompt", "text", "answer_id"}, "LLaVA answers JSONL"),
-)
+_NOT_READ = (({"question_id", "image", "text", "label"}, "POPE questions JSONL"),)
 
 
 def shape_of(content: Content, formats: Sequence[Format]) -> Shape:
@@ -148,7 +144,7 @@ def _table(content: Content) -> Shape:
 def _taken_by(table: FlatTable) -> str:
     """Return what takes a table by the names of its columns."""
     columns = {*table.columns}
-    is_mined = "answer" in columns and not columns & {*ID_FIELDS, *GQA_FIELDS}
+    is_mined = "answer" in columns and not columns & {*ID_NAMES, "prediction"}
     return next((goes_to for names, goes_to in _TABLES if names <= columns), _MINE if is_mined else "")
 
 

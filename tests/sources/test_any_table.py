@@ -97,7 +97,7 @@ FREE = {
     ),
 }  # fmt: skip
 # Objects of their own, no flat records: their ids are tested beside their readers.
-NO_TABLES = {"lmms-eval samples JSONL"}
+NO_TABLES = {"lmms-eval samples JSONL", "lm-eval samples JSONL"}
 CASES = [(name, form) for name, case in (FORMATS | FREE).items() for form in case.forms]
 
 

@@ -75,8 +75,9 @@ def test_answers_stay_what_they_are(write: Write, text: str) -> None:
 @pytest.mark.parametrize(
     ("docs", "ids", "place"),
     [
-        ([{"id": 1, "question_id": 7, "questionId": 8}] * 1, ["7"], "doc.question_id"),
-        ([{"id": "x", "questionId": "0007"}], ["0007"], "doc.questionId"),
+        ([{"id": 0, "question_id": 7, "questionId": 7}], ["7"], "doc.question_id"),
+        ([{"id": "0007", "questionId": "0007"}], ["0007"], "doc.questionId"),
+        ([{"qid": 5}, {"qid": 6}], ["5", "6"], "doc.qid"),
         ([{"id": "0007", "imageId": "n1"}, {"id": 3}], ["0007", "3"], "doc.id"),
     ],
 )
@@ -100,16 +101,19 @@ def test_some_versions_leave_doc_out_and_a_metric_has_the_id(write: Write) -> No
 def test_without_an_id_the_number_of_the_document_serves_on_request_only(write: Write) -> None:
     path = write("samples", as_lines(sample(3, exact_match=1.0), sample(2)))
     assert message_of(path) == (
-        f"{path}: got lmms-eval samples JSONL with no doc and no metric with a question_id, expected one of "
-        "doc.question_id, doc.questionId, doc.id. Let the task's process_results return the question_id, "
-        "or, if the ids are the numbers of the documents, read it with "
-        "read_predictions(..., allow_doc_id=True)."
+        f"{path}: got samples with no doc and no metric with a question_id, expected one of doc.question_id, "
+        "doc.questionId, doc.qid, doc.id. Name the field of the ids, as in --columns question_id=FIELD; if "
+        "the ids are the numbers of the documents, with --columns question_id=doc_id; or let the task's "
+        "process_results return the question_id."
     )
+    assert read_predictions(path, columns="question_id=doc_id").table["question_id"].to_list() == ["3", "2"]
     reading = read_predictions(path, allow_doc_id=True)
     assert reading.table.rows() == [("3", "yes"), ("2", "yes")]
     assert reading.notes[0] == "question ids: doc_id"
-    path = write("samples", as_lines(sample(3, {"question": "?", "qid": 5})))
-    assert "with a doc with 'qid', 'question' and no metric" in message_of(path)
+    path = write("samples", as_lines(sample(3, {"question": "?", "key": 5})))
+    assert "with a doc with 'key', 'question' and no metric" in message_of(path)
+    assert "--columns question_id=doc.key;" in message_of(path)
+    assert read_predictions(path, columns="question_id=doc.key").table.rows() == [("5", "yes")]
     path = write("samples", as_lines(sample(3, asked(42))))
     assert read_predictions(path, allow_doc_id=True).table.rows() == [("42", "yes")]
 
@@ -283,13 +287,13 @@ def test_bad_rows_of_a_workbook_are_told_by_their_rows(tmp_path: Path) -> None:
     ("rows", "got"),
     [
         ([], "an .xlsx file whose first sheet is empty"),
-        ([["id", "answer"], [1, 2]], "an .xlsx file with the columns 'id', 'answer' (1 rows)"),
+        ([["id", "label"], [1, 2]], "an .xlsx file with the columns 'id', 'label' (1 rows)"),
         ([["index", "question"], [1, 2]], "an .xlsx file with the columns 'index', 'question' (1 rows)"),
     ],
 )
 def test_other_workbooks_are_named(tmp_path: Path, rows: Sequence[Any], got: str) -> None:
     path = write_xlsx(tmp_path / "other.xlsx", rows)
-    assert message_of(path).startswith(f"{path}: got {got}, expected VQA results JSON")
+    assert message_of(path).startswith(f"{path}: got {got}, expected a table or JSON list with an id")
     found = recognise(path)
     assert (got.startswith(found.kind), found.is_known) == (True, False)
 
@@ -361,7 +365,7 @@ def test_no_file_of_that_name(tmp_path: Path) -> None:
 
 
 def test_kinds_of_predictions_are_listed() -> None:
-    assert len({one.kind for one in PREDICTIONS}) == len(PREDICTIONS) == 11
+    assert len({one.kind for one in PREDICTIONS}) == len(PREDICTIONS) == 16
 
 
 def test_gqa_predictions(write: Write) -> None:

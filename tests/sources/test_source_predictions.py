@@ -16,9 +16,9 @@ from shortcut_miner.sources.answers.predictions import read_predictions
 Write = Callable[[str, Any], Path]
 ROWS = [("42", "yes"), ("7", "NA"), ("007", ""), ("9", 'two\nlines, "quoted"\u2028;\ttab')]
 EXPECTED = (
-    "expected VQA results JSON ([{question_id, answer}]), GQA predictions JSON ([{questionId, prediction}]), "
-    "JSONL, CSV or Parquet with the columns question_id, answer, lmms-eval samples, or VLMEvalKit results "
-    "(index, prediction)."
+    "expected a table or JSON list with an id (question_id, questionId, qid, id) and an answer (answer, "
+    "prediction, pred, response, output, generated_text, pred_ans, text), {id: answer}, VLMEvalKit results "
+    "(index, prediction), lmms-eval or lm-eval samples, or an inspect_ai log."
 )
 
 
@@ -190,7 +190,7 @@ def test_an_open_quote_and_bytes_that_are_no_text(write: Write) -> None:
         ({"a": 1}, "a JSON object with the keys 'a' (1 keys)"),
         ('{"a": 1}\n{"a": 2}\n', "JSON Lines with the keys 'a' (2 lines)"),
         ([], "an empty JSON list"),
-        ([{"id": "1", "text": "x"}], "a JSON list of records with 'id', 'text' (1 records)"),
+        ([{"id": "1", "label": "x"}], "a JSON list of records with 'id', 'label' (1 records)"),
     ],
 )  # fmt: skip
 def test_another_format_is_named(write: Write, content: Any, got: str) -> None:

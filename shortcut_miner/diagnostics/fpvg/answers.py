@@ -1,16 +1,17 @@
 """A model's answers under the three conditions, beside the right ones, for the questions to evaluate."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
+from shortcut_miner.datasets.answers import read_models, with_known_ids
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS
 from shortcut_miner.errors import ConfigError, examples
-from shortcut_miner.options import AnswerOptions, named_columns
-from shortcut_miner.sources.answers.predictions import read_answers
-from shortcut_miner.sources.opening.ids import with_zeros_back
+from shortcut_miner.options import AnswerOptions, PathTexts, as_path_tuple, named_columns
+from shortcut_miner.sources.answers.predictions import one_a_question
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import Kind, values_reader
 from shortcut_miner.text import answer_forms
@@ -26,16 +27,17 @@ class ModelRun:
     ----------
     model : str
         Its name.
-    all, relevant, irrelevant : Path
-        Its answers when it sees all regions, the relevant ones only, the irrelevant ones only.
+    all, relevant, irrelevant : path or sequence of path
+        Its answers when it sees all regions, the relevant ones only, the irrelevant ones only; several files
+        are put together.
     seed : str
         Which run of the model; empty if there is only one.
     """
 
     model: str
-    all: Path
-    relevant: Path
-    irrelevant: Path
+    all: PathTexts
+    relevant: PathTexts
+    irrelevant: PathTexts
     seed: str = ""
 
     @property
@@ -43,13 +45,13 @@ class ModelRun:
         """The model's name with its seed."""
         return f"{self.model}@{self.seed}" if self.seed else self.model
 
-    def file(self, condition: str) -> Path:
-        """Return the file of one condition."""
-        return {"all": self.all, "relevant": self.relevant, "irrelevant": self.irrelevant}[condition]
+    def files(self, condition: str) -> tuple[Path, ...]:
+        """Return the files of one condition."""
+        return as_path_tuple(condition, getattr(self, condition))
 
 
 def runs_of(
-    all: Mapping[str, Path], relevant: Mapping[str, Path], irrelevant: Mapping[str, Path]
+    all: Mapping[str, PathTexts], relevant: Mapping[str, PathTexts], irrelevant: Mapping[str, PathTexts]
 ) -> list[ModelRun]:
     """Return the runs that files by name make; a name is MODEL, or MODEL@SEED for several runs of a model.
 
@@ -75,16 +77,20 @@ def runs_of(
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RunAnswers:
-    """One run as read: per condition the answers, and the probability of the *all* answer where given."""
+    """One run as read: per condition the answers, and the probability of the *all* answer where given.
+
+    Attributes
+    ----------
+    run : ModelRun
+    models : mapping of str to mapping of str to Reading
+        Role of the condition -> role of each file -> its answers.
+    probabilities : mapping of str to Reading
+        By condition, its files put together.
+    """
 
     run: ModelRun
-    readings: Mapping[str, Reading]
+    models: Mapping[str, Mapping[str, Reading]]
     probabilities: Mapping[str, Reading] = dataclasses.field(default_factory=dict)
-
-    @property
-    def files(self) -> dict[str, Reading]:
-        """The answers by role."""
-        return {self.role(condition): reading for condition, reading in self.readings.items()}
 
     def role(self, condition: str) -> str:
         """Return what the file of a condition is called in records and messages."""
@@ -102,22 +108,44 @@ def read_run(run: ModelRun, known: pl.Series, options: AnswerOptions) -> RunAnsw
         A file that can't be read, has rows that don't fit, or lost leading zeros so that ids aren't clear.
     """
     names = named_columns(options.columns, options.answer_columns)
-    answers = {
-        condition: with_zeros_back(read_answers(run.file(condition), options), known)
-        for condition in CONDITIONS
-    }
+    models = dict[str, dict[str, Reading]]()
+    for condition in CONDITIONS:
+        models |= read_models({run.name: run.files(condition)}, f"{condition} predictions", known, options)
     readers = {
-        condition: values_reader(
-            run.file(condition), _PROBABILITY, "probability", names=names, what="probabilities",
-            on_bad_row=options.on_bad_row,
-        )
+        condition: [
+            values_reader(
+                file, _PROBABILITY, "probability", names=names, what="probabilities",
+                on_bad_row=options.on_bad_row,
+            )
+            for file in run.files(condition)
+        ]
         for condition in CONDITIONS
     }  # fmt: skip
-    present = {condition: read for condition, read in readers.items() if read is not None}
-    if len(present) < len(readers):
-        return RunAnswers(run, answers)
-    probabilities = {condition: with_zeros_back(read(), known) for condition, read in present.items()}
-    return RunAnswers(run, answers, probabilities)
+    present = {condition: [one for one in of_files if one] for condition, of_files in readers.items()}
+    if any(len(present[condition]) < len(of_files) for condition, of_files in readers.items()):
+        return RunAnswers(run, models)
+    probabilities = {
+        condition: _joined([with_known_ids(read(), known) for read in of_files], options)
+        for condition, of_files in present.items()
+    }
+    return RunAnswers(run, models, probabilities)
+
+
+def _joined(parts: Sequence[Reading], options: AnswerOptions) -> Reading:
+    """Return the rows of several files as one reading; of several to a question the one to keep."""
+    first, *others = parts
+    if not others:
+        return first
+    dropped: Counter[str] = Counter()
+    for part in parts:
+        dropped.update(part.dropped)
+    return dataclasses.replace(
+        first,
+        table=one_a_question(pl.concat([part.table for part in parts]), options)[0],
+        dropped=dict(dropped),
+        notes=tuple(dict.fromkeys(note for part in parts for note in part.notes)),
+        parts=tuple(parts),
+    )
 
 
 def joined_answers(
@@ -128,7 +156,7 @@ def joined_answers(
     `answers` are tables by the run's roles.
     """
     table = questions.select("question_id", "image_id", "answer")
-    for condition in answered.readings:
+    for condition in CONDITIONS:
         given = answers[answered.role(condition)].select("question_id", pl.col("answer").alias(condition))
         table = table.join(given, on="question_id", how="left", validate="1:1", maintain_order="left")
     return table

@@ -29,13 +29,14 @@ from shortcut_miner.options import (
     as_path_if_given,
     check_counts,
     fields_from,
+    named_path_lists,
     named_paths,
     options_from,
 )
 
 if TYPE_CHECKING:
     from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
-    from shortcut_miner.diagnostics.fpvg.score import ScoreReport
+    from shortcut_miner.diagnostics.fpvg.report import ScoreReport
 
 __all__ = ["FpvgConfig", "FpvgFiles", "ScoreConfig", "build", "score"]
 
@@ -99,9 +100,9 @@ def build(
 def score(
     folder: PathText,
     *,
-    all: Mapping[str, PathText],  # the condition's name
-    relevant: Mapping[str, PathText],
-    irrelevant: Mapping[str, PathText],
+    all: Mapping[str, PathTexts],  # the condition's name
+    relevant: Mapping[str, PathTexts],
+    irrelevant: Mapping[str, PathTexts],
     ids: Mapping[str, PathText] | None = None,
     importance: Mapping[str, PathText] | None = None,
     out: PathText | None = None,
@@ -125,9 +126,9 @@ def score(
     ----------
     folder : path
         What a build wrote.
-    all, relevant, irrelevant : mapping of str to path
-        Model -> its answers with all regions, the relevant ones only, the irrelevant ones only; several runs
-        of a model are named MODEL@SEED.
+    all, relevant, irrelevant : mapping of str to path or sequence of path
+        Model -> its answers with all regions, the relevant ones only, the irrelevant ones only (a file,
+        several, or a folder of them); several runs of a model are named MODEL@SEED.
     ids : mapping of str to path, optional
         Name -> list of questions to evaluate in place of all evaluable ones.
     importance : mapping of str to path, optional
@@ -151,7 +152,7 @@ def score(
     from shortcut_miner.diagnostics.fpvg.answers import runs_of
     from shortcut_miner.diagnostics.fpvg.score import score as score_folder
 
-    conditions = {name: named_paths(name, given[name]) for name in ("all", "relevant", "irrelevant")}
+    conditions = {name: named_path_lists(name, given[name]) for name in ("all", "relevant", "irrelevant")}
     return score_folder(
         as_path("folder", folder),
         runs_of(**conditions),

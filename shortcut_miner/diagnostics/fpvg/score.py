@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.answers import fit_answers
+from shortcut_miner.datasets.answers import answer_files, fit_answers, readings_by_role
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.datasets.scores import check_score_target, write_report
 from shortcut_miner.diagnostics.fpvg.answers import (
@@ -34,10 +33,10 @@ from shortcut_miner.diagnostics.fpvg.extras import (
 )
 from shortcut_miner.diagnostics.fpvg.metric import CODES, category_masks, codes, outcome_counts
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_folder
+from shortcut_miner.diagnostics.fpvg.report import ScoreReport
 from shortcut_miner.diagnostics.fpvg.scored import full_set_scores, scores_of
 from shortcut_miner.errors import ConfigError, SchemaError, examples
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
-from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import read_id_list
@@ -45,71 +44,6 @@ from shortcut_miner.timing import OnStage
 
 COMMAND = "fpvg score"
 GROUPS = ("structural", "semantic")
-
-
-# The figures of the article's tables.
-SHOWN_METRICS = (
-    "fpvg_plus", "good_correct", "good_wrong", "bad_correct", "bad_wrong", "accuracy_all",
-    "accuracy_relevant", "accuracy_irrelevant", "correct_to_incorrect_plus", "correct_to_incorrect_minus",
-    "sufficiency", "comprehensiveness", "match_relevant", "match_irrelevant",
-)  # fmt: skip
-
-
-# Those of scores.tex, with their headings.
-_PAPER = {
-    "accuracy_all": "Accuracy",
-    "fpvg_plus": "FPVG+",
-    "good_correct": "FPVG+ correct",
-    "good_wrong": "FPVG+ wrong",
-    "bad_correct": "FPVG- correct",
-    "bad_wrong": "FPVG- wrong",
-}
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
-class ScoreReport(reports.ScoreReport):
-    """Scores of models on one FPVG folder.
-
-    Attributes
-    ----------
-    scores : pl.DataFrame
-        metric, group, subgroup, scorer, model, value, n, low, high (as of
-        :func:`shortcut_miner.scoring.intervals.summarise`). Groups: overall, structural, semantic, every
-        question (evaluable or not); with id lists, the first three per list.
-    categories : pl.DataFrame
-        question_id, model, category (good or bad grounding, correct or wrong), one row an evaluated question.
-    outcomes : pl.DataFrame
-        list, model, outcome, count: the released script's finer counts.
-    seeds : pl.DataFrame or None
-        model, metric, group, subgroup, runs, median, largest_deviation, where a model has several runs.
-    drops : pl.DataFrame or None
-        model, metric, first, second, value_first, value_second, drop, with two id lists.
-    quadrants : pl.DataFrame or None
-        With probabilities; see :func:`shortcut_miner.diagnostics.fpvg.faithfulness.quadrants`.
-    notes : tuple of str
-        What was decided while reading.
-    """
-
-    categories: pl.DataFrame
-    outcomes: pl.DataFrame
-    seeds: pl.DataFrame | None
-    drops: pl.DataFrame | None
-    quadrants: pl.DataFrame | None
-
-    def paper_table(self) -> pl.DataFrame:
-        """Return the article's figures over all questions: a row a figure of a group, a column a model."""
-        shown = self.scores.filter(pl.col("subgroup") == "all", pl.col("metric").is_in(SHOWN_METRICS))
-        return shown.pivot("model", index=["group", "metric"], values="value", maintain_order=True)
-
-    def paper_columns(self) -> PaperColumns:
-        """Return accuracy, FPVG+ and the four categories; with lists of ids for each list."""
-        is_whole = (pl.col("metric") == "fpvg_plus") & (pl.col("subgroup") == "all")
-        groups = self.scores.filter(is_whole)["group"].unique(maintain_order=True)
-        return {
-            heading if len(groups) == 1 else f"{group}: {heading}": (metric, group, "all")
-            for group in groups
-            for metric, heading in _PAPER.items()
-        }
 
 
 def score(
@@ -156,9 +90,10 @@ def score(
     tell = on_stage or (lambda stage: None)
     _check_runs(runs, importance or {})
     tell("read")
+    runs, file_notes = _with_files(runs, config)
     folder = read_folder(path)
     recorded = dataclasses.asdict(config) | {"build": folder.manifest["config"]}
-    read: dict[str, Any] = {name: [getattr(run, name) for run in runs] for name in CONDITIONS}
+    read: dict[str, Any] = {name: [file for run in runs for file in run.files(name)] for name in CONDITIONS}
     read |= {
         "folder": path,
         "ids": [*(id_lists or {}).values()],
@@ -169,14 +104,14 @@ def score(
     readings = [read_run(run, known, config) for run in runs]
     importances = read_importances(importance or {}, known, config)
     lists, list_readings, notes = _question_lists(folder, id_lists or {}, config)
-    given = {role: reading for one in readings for role, reading in one.files.items()}
+    given = {role: parts for one in readings for role, parts in one.models.items()}
     facts = InputFacts.of(
-        given
+        readings_by_role(given)
         | {f"ids {name}": reading for name, reading in list_readings.items()}
         | {f"importance of {name}": reading for name, reading in importances.items()}
     )
     fitted = fit_answers(
-        {role: [reading] for role, reading in given.items()},
+        {role: [*parts.values()] for role, parts in given.items()},
         known=folder.questions["question_id"],
         needed=pl.concat(lists.values()).unique(maintain_order=True),
         options=config,
@@ -205,7 +140,7 @@ def score(
         seeds=over_seeds(scores, runs),
         drops=drops_between(scores, list(lists)) if len(lists) == 2 else None,
         quadrants=pl.concat(quadrant_parts) if quadrant_parts else None,
-        notes=notes + facts.notes + fitted.notes + told,
+        notes=file_notes + notes + facts.notes + fitted.notes + told,
         warnings=fitted.warnings + _sentence_warnings(answers),
         extracted_answers=texts,
         dropped={**facts.dropped, **_unfit_probabilities(readings), **fitted.dropped},
@@ -225,6 +160,16 @@ def score(
             force=force,
         )
     return report
+
+
+def _with_files(runs: Sequence[ModelRun], config: ScoreConfig) -> tuple[list[ModelRun], tuple[str, ...]]:
+    """Return runs with the files of their folders, and notes on these."""
+    found, notes = [], dict[str, None]()
+    for run in runs:
+        files, told = answer_files({name: run.files(name) for name in CONDITIONS}, config)
+        found.append(ModelRun(model=run.model, seed=run.seed, **files))
+        notes |= dict.fromkeys(f"{run.name}, {note}" for note in told)
+    return found, tuple(notes)
 
 
 def _check_runs(runs: Sequence[ModelRun], importance: Mapping[str, Path]) -> None:

@@ -1,6 +1,5 @@
-"""What a RAD score compares: two sets of questions, which belongs to which, and models' answers to both."""
+"""What a RAD score compares: two sets of questions, and which belongs to which."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,8 +9,7 @@ from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.rad.config import PairFiles
 from shortcut_miner.diagnostics.rad.outputs import RadFolder
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError, examples
-from shortcut_miner.options import AnswerOptions, OnBadRow
-from shortcut_miner.sources.answers.predictions import read_answers
+from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.columns import Column, optional
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import open_table, read_columns
@@ -116,33 +114,3 @@ def _check_known(pairs: pl.DataFrame, questions: pl.DataFrame, column: str, name
             f"pairs: got {len(lost):,} x {column} that {name} lacks: {examples(lost)}, expected ids of its "
             "questions. Check that the files belong together."
         )
-
-
-def read_models(
-    files: Mapping[str, Sequence[Path]], what: str, known: pl.Series, options: AnswerOptions
-) -> dict[str, dict[str, Reading]]:
-    """Return each model's files of answers as read: role of the model -> role of the file -> reading.
-
-    Parameters
-    ----------
-    files : mapping of str to sequence of Path
-        Model -> its files.
-    what : str
-        "original" or "augmented", for messages.
-    known : pl.Series
-        Ids of the questions.
-    options : AnswerOptions
-        How the files are read.
-
-    Raises
-    ------
-    SourceError
-        A file that can't be read, has rows that don't fit, or lost leading zeros so that ids aren't clear.
-    """
-    return {
-        (role := f"{what} predictions of {model}"): {
-            role + (f" ({at})" if at else ""): with_zeros_back(read_answers(path, options), known)
-            for at, path in enumerate(paths)
-        }
-        for model, paths in files.items()
-    }

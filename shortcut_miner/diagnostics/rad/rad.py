@@ -5,7 +5,7 @@ Path; options are named and mean the same as on the command line (see :class:`Ra
 :class:`ScoreConfig`, which can be given as ``config`` in place of them).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from shortcut_miner.diagnostics.rad.config import (
@@ -23,6 +23,7 @@ from shortcut_miner.options import (
     OnExtra,
     OnMissing,
     PathText,
+    PathTexts,
     as_path_if_given,
     check_counts,
     fields_from,
@@ -30,8 +31,8 @@ from shortcut_miner.options import (
 )
 
 if TYPE_CHECKING:
+    from shortcut_miner.diagnostics.rad.aligned_scores import ScoreReport
     from shortcut_miner.diagnostics.rad.outputs import BuildReport
-    from shortcut_miner.diagnostics.rad.score import ScoreReport
 
 __all__ = ["PairFiles", "RadConfig", "RadFiles", "ScoreConfig", "build", "score"]
 
@@ -94,8 +95,8 @@ def build(
 def score(
     folder: PathText | None = None,
     *,
-    original: Mapping[str, PathText | Sequence[PathText]],
-    augmented: Mapping[str, PathText | Sequence[PathText]],
+    original: Mapping[str, PathTexts],
+    augmented: Mapping[str, PathTexts],
     pairs: PathText | None = None,
     questions: PathText | None = None,
     annotations: PathText | None = None,
@@ -123,7 +124,8 @@ def score(
     folder : path, optional
         What a build wrote; without it, `pairs` and the files of two other sets.
     original, augmented : mapping of str to path or sequence of path
-        Model -> its answers to the original questions, and to the augmented ones.
+        Model -> its answers to the original questions, and to the augmented ones: a file, several, or a
+        folder of them.
     pairs, questions, annotations, augmented_questions, augmented_annotations
         See :class:`PairFiles`.
     out : path, optional

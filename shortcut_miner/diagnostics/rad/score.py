@@ -5,70 +5,36 @@ al., ACL 2021, section 2.1).
 """
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import polars as pl
 
-from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.answers import FittedAnswers, fit_answers, nothing_left
+from shortcut_miner.datasets.answers import (
+    FittedAnswers,
+    answer_files,
+    fit_answers,
+    nothing_left,
+    read_models,
+    readings_by_role,
+)
 from shortcut_miner.datasets.inputs import InputFacts, same_answers_warnings
 from shortcut_miner.datasets.scores import check_score_target, write_report
+from shortcut_miner.diagnostics.rad.aligned_scores import COMMAND, ScoreReport, score_aligned
 from shortcut_miner.diagnostics.rad.config import PairFiles, ScoreConfig
 from shortcut_miner.diagnostics.rad.outputs import read_folder
-from shortcut_miner.diagnostics.rad.pairs import Aligned, aligned_files, aligned_folder, read_models
+from shortcut_miner.diagnostics.rad.pairs import aligned_files, aligned_folder
 from shortcut_miner.errors import ConfigError, examples
-from shortcut_miner.options import PathText, named_path_lists, option_name
-from shortcut_miner.scoring.accuracy import score_questions
-from shortcut_miner.scoring.extraction import extract_all, sentence_warning
-from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
-from shortcut_miner.scoring.scorers import Choice, differing_in_form, fitting_choice
-from shortcut_miner.scoring.tables import PaperColumns
+from shortcut_miner.options import PathTexts, named_path_lists, option_name
+from shortcut_miner.scoring.extraction import extract_all
 from shortcut_miner.sources.opening.reading import Reading
-from shortcut_miner.text import answer_forms
-
-COMMAND = "rad score"
-METRICS = ("rad", "rad_backward", "accuracy_original", "accuracy_augmented")
-_BY_TYPE = "augmentation"
-_KEYS = ("original_id", "augmented_id", _BY_TYPE)
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
-class ScoreReport(reports.ScoreReport):
-    """RAD scores of models.
-
-    Attributes
-    ----------
-    scores : pl.DataFrame
-        metric (rad, rad_backward, accuracy_original, accuracy_augmented, in percent), group ("overall" or
-        "augmentation"), subgroup, scorer, model, value, n, low, high; n is the number of pairs (or questions)
-        that the share is of, and value is null where that is 0.
-    counts : pl.DataFrame
-        model, augmentation (null: overall), pairs, original_right, augmented_right, both_right.
-    notes : tuple of str
-        What was decided while reading.
-    """
-
-    counts: pl.DataFrame
-
-    def paper_columns(self) -> PaperColumns:
-        """Return accuracies and RAD overall, and RAD per type where there are several."""
-        kinds = self.scores.filter(pl.col("group") == _BY_TYPE)["subgroup"].unique(maintain_order=True)
-        overall = {
-            "Original": "accuracy_original",
-            "Augmented": "accuracy_augmented",
-            "RAD": "rad",
-        }
-        return {heading: (metric, OVERALL, ALL) for heading, metric in overall.items()} | {
-            f"RAD ({kind})": ("rad", _BY_TYPE, kind) for kind in kinds if len(kinds) > 1
-        }
 
 
 def score(
     path: Path | PairFiles,
-    original: Mapping[str, PathText | Sequence[PathText]],
-    augmented: Mapping[str, PathText | Sequence[PathText]],
+    original: Mapping[str, PathTexts],
+    augmented: Mapping[str, PathTexts],
     config: ScoreConfig | None = None,
     out: Path | None = None,
     *,
@@ -82,7 +48,8 @@ def score(
         What ``rad build`` wrote, or the files of two other sets.
     original, augmented : mapping of str to Path or sequence of Path
         Model -> its answers to the original questions (at least to those that have an augmentation), and to
-        the augmented ones; several files of one model are put together.
+        the augmented ones; several files of one model, or those of a
+        folder, are put together.
     config : ScoreConfig, optional
         Options.
     out : Path, optional
@@ -98,7 +65,8 @@ def score(
         No models, or different ones on both sides.
     """
     config = config or ScoreConfig()
-    first, second = named_path_lists("original", original), named_path_lists("augmented", augmented)
+    first, first_notes = answer_files(named_path_lists("original", original), config)
+    second, second_notes = answer_files(named_path_lists("augmented", augmented), config)
     _check_models(first, second)
     sets = (
         {name: getattr(path, name) for name in path.given}
@@ -116,7 +84,7 @@ def score(
     sides = ((first, "original", aligned.originals), (second, "augmented", aligned.augmented))
     answers, fits, readings, texts, told = [], [], dict[str, Reading](), [], list[str]()
     for files, what, questions in sides:
-        read = read_models(files, what, questions["question_id"], config)
+        read = read_models(files, f"{what} predictions", questions["question_id"], config)
         fitted = fit_answers(
             {role: list(parts.values()) for role, parts in read.items()},
             known=questions["question_id"],
@@ -129,14 +97,21 @@ def score(
         texts += [] if both is None else [both.with_columns(side=pl.lit(what))]
         told += [f"{what} predictions of {note}" for note in notes]
         fits.append(fitted)
-        readings |= {role: one for parts in read.values() for role, one in parts.items()}
+        readings |= readings_by_role(read)
     facts = InputFacts.of(readings)
     pairs = _answered_pairs(aligned.pairs, *fits)
     scored = score_aligned(dataclasses.replace(aligned, pairs=pairs), answers[0], answers[1], config)
     columns = ["model", "side", "question_id", "raw_answer", "answer"]
     report = dataclasses.replace(
         scored,
-        notes=(*facts.notes, *(note for one in fits for note in one.notes), *told, *scored.notes),
+        notes=(
+            *first_notes,
+            *second_notes,
+            *facts.notes,
+            *(note for one in fits for note in one.notes),
+            *told,
+            *scored.notes,
+        ),
         warnings=same_answers_warnings({one.role: one.content_sha256 for one in facts.records})
         + scored.warnings,
         extracted_answers=pl.concat(texts).select(columns) if texts else None,
@@ -184,201 +159,6 @@ def source_of(folder: Path | None, files: PairFiles) -> Path | PairFiles:
             "questions of both sides. Give one of them."
         )
     return files if folder is None else folder
-
-
-def score_aligned(
-    aligned: Aligned,
-    original: Mapping[str, pl.DataFrame],
-    augmented: Mapping[str, pl.DataFrame],
-    config: ScoreConfig,
-) -> ScoreReport:
-    """Score models from tables in memory.
-
-    Parameters
-    ----------
-    aligned : Aligned
-        Pairs and both sets of questions.
-    original, augmented : mapping of str to pl.DataFrame
-        Model -> question_id and answer, one row for each question that the pairs name.
-    config : ScoreConfig
-        Options.
-    """
-    sides = (
-        _Side("original", aligned.originals, aligned.pairs["original_id"], original),
-        _Side("augmented", aligned.augmented, aligned.pairs["augmented_id"], augmented),
-    )
-    choices = {side: side.choice() for side in sides} if config.correct == "soft" else {}
-    rights = {side.name: {model: side.right(model, config) for model in original} for side in sides}
-    judged = pl.concat(
-        _judged(aligned, {name: rights[name][model] for name in rights}).with_columns(model=pl.lit(model))
-        for model in original
-    )
-    models, kinds = list(original), aligned.pairs[_BY_TYPE].unique().sort().to_list()
-    parts = [
-        _conditional(judged, "augmented_right", "original_right", "rad", config),
-        _conditional(judged, "original_right", "augmented_right", "rad_backward", config),
-        _accuracy(judged, "original_right", "original_id", "accuracy_original", config),
-        _accuracy(judged, "augmented_right", "augmented_id", "accuracy_augmented", config),
-    ]
-    return ScoreReport(
-        command=COMMAND,
-        scores=_complete(pl.concat(parts), models, kinds, _scorer(config, choices)),
-        counts=_counts(judged, models, kinds),
-        notes=tuple(f"{side.name}: {note}" for side, choice in choices.items() for note in choice.notes),
-        warnings=tuple(text for side in sides for text in side.warnings(rights[side.name]))
-        + tuple(text for side, choice in choices.items() for text in side.form_warnings(choice)),
-    )
-
-
-@dataclasses.dataclass(frozen=True, slots=True, eq=False)
-class _Side:
-    """The original or the augmented questions, the ids that pairs name, and each model's answers to them."""
-
-    name: str
-    questions: pl.DataFrame
-    needed: pl.Series
-    answers: Mapping[str, pl.DataFrame]
-
-    def choice(self) -> Choice:
-        """Return the scorer of each question that the pairs name; ConfigError if annotators lack."""
-        asked = self._named(self.questions)
-        without = asked.filter(pl.col("answers").list.len().fill_null(0) == 0)["question_id"]
-        if len(without):
-            raise ConfigError(
-                f"correct soft: got {len(without):,} {self.name} questions without annotators' answers: "
-                f"{examples(without)}, expected some for each. Give --correct equal, which compares with the "
-                "one right answer."
-            )
-        return fitting_choice(asked)
-
-    def right(self, model: str, config: ScoreConfig) -> pl.DataFrame:
-        """Return question_id and whether the model's answer is right, for questions that the pairs name."""
-        return _right(self.questions, self._named(self.answers[model]), config)
-
-    def warnings(self, rights: Mapping[str, pl.DataFrame]) -> Iterator[str]:
-        """Give a warning for each model that seems to answer in sentences."""
-        for model in self.answers:
-            answers = self._named(self.answers[model])
-            judged = rights[model].join(
-                answers, on="question_id", how="left", validate="1:1", maintain_order="left"
-            )
-            asked = judged.select("question_id").join(
-                self.questions, on="question_id", how="left", validate="1:1", maintain_order="left"
-            )
-            text = sentence_warning(asked, judged, judged["right"])
-            if text:
-                yield f"{self.name} predictions of {model}: {text}"
-
-    def form_warnings(self, choice: Choice) -> Iterator[str]:
-        """Give a warning for each model that loses by the form of its answers."""
-        for model, answers in self.answers.items():
-            text = differing_in_form(self._named(self.questions), self._named(answers), choice.each)
-            if text:
-                yield f"{self.name} predictions of {model}: {text}. --correct equal takes them as right"
-
-    def _named(self, table: pl.DataFrame) -> pl.DataFrame:
-        """Return the rows of questions that the pairs name."""
-        return table.filter(pl.col("question_id").is_in(self.needed.implode()))
-
-
-def _judged(aligned: Aligned, rights: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the pairs with image_id (the original's), original_right and augmented_right."""
-    judged = aligned.pairs
-    for side, table in rights.items():
-        right = table.rename({"question_id": f"{side}_id", "right": f"{side}_right"})
-        judged = judged.join(right, on=f"{side}_id", how="left", validate="m:1", maintain_order="left")
-    images = aligned.originals.select("image_id", original_id="question_id")
-    return judged.join(images, on="original_id", how="left", validate="m:1", maintain_order="left")
-
-
-def _right(questions: pl.DataFrame, answers: pl.DataFrame, config: ScoreConfig) -> pl.DataFrame:
-    """Return question_id and whether the answer given is right."""
-    given = answers.select("question_id", given="answer")
-    asked = questions.join(given, on="question_id", how="inner", validate="1:1", maintain_order="left")
-    if config.correct == "soft":
-        scored = score_questions(asked.drop("given"), answers)
-        # Accuracies are thirds of tenths: a threshold such as 0.6 must not fail by a rounding error.
-        return scored.select("question_id", right=pl.col("accuracy") >= 100 * config.threshold - 1e-9)
-    forms = answer_forms(pl.concat([asked["answer"].rename("answer"), asked["given"].rename("answer")]))
-    normalised = forms.select("answer", "normalised")
-    for name in ("answer", "given"):
-        renamed = normalised.rename({"answer": name, "normalised": f"{name}_form"})
-        asked = asked.join(renamed, on=name, how="left", validate="m:1", maintain_order="left")
-    return asked.select("question_id", right=(pl.col("answer_form") == pl.col("given_form")).fill_null(False))
-
-
-def _conditional(
-    judged: pl.DataFrame, right: str, given: str, name: str, config: ScoreConfig
-) -> pl.DataFrame:
-    """Return the share of pairs with `right` among those with `given`, overall and per type.
-
-    Pairs without `given` stay in the table as another subgroup, so that all images are resampled.
-    """
-    grouped = judged.with_columns(
-        (pl.col(right).cast(pl.Float64) * 100).alias(name),
-        overall_given=pl.when(given).then(pl.lit(ALL)),
-        type_given=pl.when(given).then(_BY_TYPE),
-    )
-    by = ("overall_given", "type_given")
-    summary = summarise(grouped, by=by, metric=name, resamples=config.resamples, seed=config.seed)
-    named = pl.col("group").replace_strict(dict(zip(by, (OVERALL, _BY_TYPE), strict=True)))
-    kept = summary.filter(pl.col("group").is_in(by) & pl.col("subgroup").is_not_null())
-    return kept.with_columns(group=named)
-
-
-def _accuracy(judged: pl.DataFrame, right: str, key: str, name: str, config: ScoreConfig) -> pl.DataFrame:
-    """Return the share of distinct questions with `right`, overall and per type."""
-    metric = judged.with_columns((pl.col(right).cast(pl.Float64) * 100).alias(name))
-    options = {"metric": name, "resamples": config.resamples, "seed": config.seed}
-    once = metric.unique(["model", key], keep="first", maintain_order=True)
-    once_a_type = metric.unique(["model", key, _BY_TYPE], keep="first", maintain_order=True)
-    overall = summarise(once, **options)  # type: ignore[arg-type]
-    by_type = summarise(once_a_type, by=[_BY_TYPE], **options)  # type: ignore[arg-type]
-    return pl.concat([overall, by_type.filter(pl.col("group") == _BY_TYPE)])
-
-
-def _scorer(config: ScoreConfig, choices: Mapping[_Side, Choice]) -> str:
-    """Return what made an answer right; the official accuracy goes without saying."""
-    if config.correct == "equal":
-        return config.correct
-    names = [*dict.fromkeys(choice.name for choice in choices.values())]
-    told = "" if names == ["vqa-official"] else f" ({', '.join(names)})"
-    return f"soft >= {config.threshold:g}{told}"
-
-
-def _complete(scores: pl.DataFrame, models: list[str], kinds: list[str], scorer: str) -> pl.DataFrame:
-    """Return a row for every metric, group and model in their order; a share of nothing is null."""
-    cells = [(metric, group, subgroup, model)
-             for metric in METRICS
-             for group, subgroup in ((OVERALL, ALL), *((_BY_TYPE, kind) for kind in kinds))
-             for model in models]  # fmt: skip
-    keys = ["metric", "group", "subgroup", "model"]
-    grid = pl.DataFrame(cells, schema=dict.fromkeys(keys, pl.String), orient="row")
-    full = grid.join(scores, on=keys, how="left", validate="1:1", maintain_order="left")
-    return full.select(
-        *keys[:3], pl.lit(scorer).alias("scorer"), "model", "value", pl.col("n").fill_null(0), "low", "high"
-    )
-
-
-def _counts(judged: pl.DataFrame, models: list[str], kinds: list[str]) -> pl.DataFrame:
-    both = pl.col("original_right") & pl.col("augmented_right")
-    sums = {
-        "pairs": pl.len(),
-        "original_right": pl.col("original_right").sum(),
-        "augmented_right": pl.col("augmented_right").sum(),
-        "both_right": both.sum(),
-    }
-    overall = judged.group_by("model").agg(**sums).with_columns(augmentation=pl.lit(None, pl.String))
-    by_type = judged.group_by("model", _BY_TYPE).agg(**sums)
-    order = {None: 0} | {kind: at for at, kind in enumerate(kinds, start=1)}
-    return (
-        pl.concat([overall, by_type.select(overall.columns)])
-        .select("model", _BY_TYPE, *sums)
-        .sort(
-            pl.col("model").replace_strict(models, range(len(models))),
-            pl.col(_BY_TYPE).replace_strict(order, default=0),
-        )
-    )
 
 
 def _check_models(original: Mapping[str, object], augmented: Mapping[str, object]) -> None:

@@ -10,34 +10,29 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.answers import fit_answers
+from shortcut_miner.datasets.answers import answer_files, fit_answers, read_models, readings_by_role
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.datasets.scores import check_score_target, write_report
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
-from shortcut_miner.diagnostics.vqa_ce.encoded import EncodedFolder, encode_folder, normalised
+from shortcut_miner.diagnostics.vqa_ce.encoded import EncodedFolder, encode_folder
+from shortcut_miner.diagnostics.vqa_ce.exploited import exploited_shortcuts
 from shortcut_miner.diagnostics.vqa_ce.outputs import VqaCeFolder, read_folder
-from shortcut_miner.encoding import accepted_classes, numbers_of
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.mining.evidence.measures import binomial_excess_p, false_discovery_q
-from shortcut_miner.mining.matcher import Accepted, RuleIndex, index_for, match_totals
-from shortcut_miner.options import Scorer
+from shortcut_miner.options import PathTexts, Scorer, named_path_lists
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import compare, summarise
 from shortcut_miner.scoring.scorers import Choice, choose_scorer, differing_in_form
 from shortcut_miner.scoring.tables import PaperColumns
-from shortcut_miner.sources.answers.predictions import read_answers
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
 from shortcut_miner.sources.opening.ids import with_zeros_back
 
 COMMAND = "vqa-ce score"
 GROUPS = ("subset", "answer_type", "question_type")
-MAX_Q = 0.05
 CLASSIFIERS = {"rules (best)": "best", "rules (weighted)": "weighted"}
 
 
@@ -84,7 +79,7 @@ class ScoreReport(reports.ScoreReport):
 
 def score(
     path: Path,
-    predictions: Mapping[str, Path],
+    predictions: Mapping[str, PathTexts],
     config: ScoreConfig,
     out: Path | None = None,
     *,
@@ -97,9 +92,9 @@ def score(
     ----------
     path : Path
         What ``vqa-ce build`` wrote.
-    predictions : mapping of str to Path
-        Model name -> file of question_id and answer, one for each evaluated question; what else there may
-        be is `config`'s to say.
+    predictions : mapping of str to path or sequence of path
+        Model name -> its file of question_id and answer, one for each evaluated question; several files, or
+        those of a folder, are put together. What else there may be is `config`'s to say.
     config : ScoreConfig
         Options.
     out : Path, optional
@@ -122,27 +117,30 @@ def score(
     scorer = _scorer(config, soft_labels)
     folder = read_folder(path)
     recorded = dataclasses.asdict(config) | {"scorer": scorer, "build": folder.manifest["config"]}
-    read = {"folder": path, "predictions": [*predictions.values()], "soft_labels": soft_labels or ()}
+    files, file_notes = answer_files(named_path_lists("predictions", predictions), config)
+    read = {
+        "folder": path,
+        "predictions": [one for paths in files.values() for one in paths],
+        "soft_labels": soft_labels or (),
+    }
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
     ids = folder.questions["question_id"]
-    given = {
-        f"predictions of {name}": with_zeros_back(read_answers(file, config), ids)
-        for name, file in predictions.items()
-    }
+    models = read_models(files, "predictions", ids, config)
     labels = {}
     if soft_labels is not None:
         weighted = read_soft_labels(soft_labels, on_bad_row=config.on_bad_row)
         labels["soft labels"] = with_zeros_back(weighted, ids)
-    facts = InputFacts.of(given | labels)
+    facts = InputFacts.of(readings_by_role(models) | labels)
     fitted = fit_answers(
-        {role: [reading] for role, reading in given.items()}, known=ids, needed=ids, options=config
+        {role: [*parts.values()] for role, parts in models.items()}, known=ids, needed=ids, options=config
     )
+    covered = _coverage_notes(folder, fitted.left_out)
     folder = dataclasses.replace(
         folder, questions=folder.questions.filter(~ids.is_in(fitted.left_out.implode()))
     )
     answers = {
         name: table.filter(table["question_id"].is_in(folder.questions["question_id"].implode()))
-        for name, table in zip(predictions, fitted.answers.values(), strict=True)
+        for name, table in zip(files, fitted.answers.values(), strict=True)
     }
     chosen = choose_scorer(folder.questions, scorer)
     config = dataclasses.replace(config, scorer=cast(Scorer, chosen.as_option))
@@ -167,7 +165,7 @@ def score(
         scores=_in_order(summarise(scored, **options), list(everyone)),
         differences=compare(scored, baseline=config.baseline, **options) if config.baseline else None,
         exploited_shortcuts=exploited_shortcuts(folder, answers, config),
-        notes=facts.notes + fitted.notes + told + chosen.notes,
+        notes=file_notes + facts.notes + fitted.notes + covered + told + chosen.notes,
         warnings=fitted.warnings
         + _baseline_warnings(answers, everyone)
         + chosen.warnings
@@ -182,116 +180,11 @@ def score(
             report,
             config=recorded | {"scorer": config.scorer},
             inputs=facts.records,
-            counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(given)}
+            counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(files)}
             | chosen.counts,
             force=force,
         )
     return report
-
-
-def exploited_shortcuts(
-    folder: VqaCeFolder, answers: Mapping[str, pl.DataFrame], config: ScoreConfig
-) -> pl.DataFrame:
-    """Return how often each model gives a rule's answer where the rule fires.
-
-    Parameters
-    ----------
-    folder : VqaCeFolder
-        Rules and evaluated questions.
-    answers : mapping of str to pl.DataFrame
-        Model -> schemas.Predictions.
-    config : ScoreConfig
-        ``min_count`` rows where a rule must fire; the scorer "exact" compares answers as given, every
-        other one after VQA normalisation.
-
-    Returns
-    -------
-    pl.DataFrame
-        model, rule_id, antecedent_words, antecedent_objects, answer; firing_count, agreement_count,
-        agreement (their ratio); the same on the rule's counterexamples (it fires, no annotator gave its
-        answer) as counterexample_count, counterexample_agreement_count, counterexample_agreement;
-        answer_rate, the share of all questions to which the model gives this answer; p_value and
-        counterexample_p_value, the binomial probability of as much agreement at that rate; q_value and
-        counterexample_q_value after Benjamini and Yekutieli; is_exploited, whether the model gives the rule's
-        answer on its counterexamples more often than anywhere, with a counterexample_q_value below 0.05. In
-        the order of `answers`, exploited rules first, the surest of them first.
-    """
-    encoded = encode_folder(folder, normalise_answers=config.scorer != "exact")
-    compared = folder.questions
-    if config.scorer != "exact":
-        compared = _with_normalised_answers(compared)
-    accepted = Accepted(*accepted_classes(compared, encoded.vocabulary))
-    rows = encoded.rows
-    index = index_for(encoded.rules, rows)
-    firing = match_totals(index, rows, accepted)
-    parts = []
-    for model, table in answers.items():
-        given = compared.select("question_id").join(
-            table, on="question_id", how="left", validate="1:1", maintain_order="left"
-        )["answer"]
-        given = given if config.scorer == "exact" else normalised(given)
-        classes = numbers_of(given, encoded.vocabulary.answers)
-        agreed = _agreement(index, encoded, classes, accepted)
-        rate = np.bincount(classes[classes >= 0], minlength=encoded.vocabulary.class_count) / max(
-            len(classes), 1
-        )
-        parts.append(
-            folder.rules.select("rule_id", "antecedent_words", "antecedent_objects", "answer").select(
-                pl.lit(model).alias("model"),
-                pl.all(),
-                firing_count=pl.Series(firing.rule_fired),
-                agreement_count=pl.Series(agreed[0]),
-                counterexample_count=pl.Series(firing.rule_fired - firing.rule_accepted),
-                counterexample_agreement_count=pl.Series(agreed[1]),
-                answer_rate=pl.Series(rate[encoded.rules.answers]),
-            )
-        )
-    return _with_chance(pl.concat(parts).filter(pl.col("firing_count") >= config.min_count))
-
-
-def _agreement(
-    index: RuleIndex, encoded: EncodedFolder, classes: npt.NDArray[np.int32], accepted: Accepted
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return per rule how often the model agrees with it: where it fires, and on its counterexamples."""
-    everywhere = dataclasses.replace(encoded.rows, classes=classes)
-    row = np.repeat(np.arange(len(classes)), np.diff(accepted.offsets))
-    is_right = np.zeros(len(classes), np.bool_)
-    is_right[row[(accepted.classes == classes[row]) & (accepted.classes >= 0)]] = True
-    # Agreeing on a counterexample means giving the rule's answer where that answer is wrong.
-    wrong = dataclasses.replace(encoded.rows, classes=np.where(is_right, -1, classes).astype(np.int32))
-    return match_totals(index, everywhere).rule_right, match_totals(index, wrong).rule_right
-
-
-def _with_normalised_answers(questions: pl.DataFrame) -> pl.DataFrame:
-    lists = questions["answers"]
-    flat = normalised(lists.filter(lists.list.len() > 0).explode())
-    offsets = np.concatenate(([0], np.cumsum(lists.list.len().fill_null(0).to_numpy()))).astype(np.int64)
-    rows = pl.DataFrame({"row": np.repeat(np.arange(len(lists)), np.diff(offsets)), "answers": flat})
-    grouped = rows.group_by("row", maintain_order=True).agg("answers")
-    numbered = questions.drop("answers").with_columns(
-        pl.int_range(pl.len()).alias("row"), answer=normalised(questions["answer"])
-    )
-    return numbered.join(grouped, on="row", how="left", validate="1:1", maintain_order="left").drop("row")
-
-
-def _with_chance(exploited: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with ratios, p and q values, sorted."""
-    parts = []
-    for table in exploited.partition_by("model", maintain_order=True) or [exploited]:
-        for prefix, count in (("", "firing_count"), ("counterexample_", "counterexample_count")):
-            agreed, rows = table[f"{prefix}agreement_count"].to_numpy(), table[count].to_numpy()
-            p_value = binomial_excess_p(agreed, rows, table["answer_rate"].to_numpy())
-            table = table.with_columns(
-                pl.Series(f"{prefix}agreement", agreed / np.maximum(rows, 1)).set(pl.Series(rows == 0), None),
-                pl.Series(f"{prefix}p_value", p_value),
-                pl.Series(f"{prefix}q_value", false_discovery_q(p_value, "by")),
-            )
-        exceeds_chance = pl.col("counterexample_agreement") > pl.col("answer_rate")
-        is_exploited = (pl.col("counterexample_q_value") < MAX_Q) & exceeds_chance
-        strength = ["counterexample_q_value", "counterexample_p_value", "q_value", "rule_id"]
-        table = table.with_columns(is_exploited=is_exploited.fill_null(False))
-        parts.append(table.sort("is_exploited", *strength, descending=[True] + [False] * len(strength)))
-    return pl.concat(parts)
 
 
 def _classifier_answers(folder: VqaCeFolder, encoded: EncodedFolder) -> dict[str, pl.DataFrame]:
@@ -370,7 +263,24 @@ def _form_warnings(
     )
 
 
-def _check_names(predictions: Mapping[str, Path], config: ScoreConfig) -> None:
+def _coverage_notes(folder: VqaCeFolder, left_out: pl.Series) -> tuple[str, ...]:
+    """Return a note on the subsets that scores are of, where questions are left out."""
+    if left_out.is_empty():
+        return ()
+    is_scored = ~pl.col("question_id").is_in(left_out.implode())
+    counts = folder.split.group_by("subset").agg(total=pl.len(), scored=is_scored.sum()).sort("subset")
+    kept = counts.filter(pl.col("scored") > 0)
+    named = [
+        subset if scored == total else f"{subset} in part ({scored:,} of {total:,})"
+        for subset, total, scored in kept.select("subset", "total", "scored").iter_rows()
+    ]
+    is_one = len(named) == 1 and kept["scored"][0] == kept["total"][0]
+    what = f"the subset {named[0]} alone" if is_one else ", ".join(named)
+    total = counts["total"].sum()
+    return (f"scores cover {what}: {kept['scored'].sum():,} of {total:,} questions",)
+
+
+def _check_names(predictions: Mapping[str, PathTexts], config: ScoreConfig) -> None:
     if not predictions:
         raise ConfigError("predictions: got none, expected at least one. Give --predictions NAME=FILE.")
     taken = [name for name in predictions if name in CLASSIFIERS]

@@ -33,7 +33,6 @@ from shortcut_miner.options import (
     as_path_if_given,
     check_counts,
     fields_from,
-    named_paths,
     options_from,
 )
 
@@ -122,7 +121,7 @@ def build(
 
 def score(
     folder: PathText,
-    predictions: Mapping[str, PathText],
+    predictions: Mapping[str, PathTexts],
     *,
     soft_labels: PathText | None = None,
     out: PathText | None = None,
@@ -147,8 +146,8 @@ def score(
     ----------
     folder : path
         What a build wrote.
-    predictions : mapping of str to path
-        Model -> file of its answers to the evaluated questions.
+    predictions : mapping of str to path or sequence of path
+        Model -> its file of answers to the evaluated questions, several files, or a folder of them.
     soft_labels : path, optional
         Weights of each question's answers, to score by weight.
     out : path, optional
@@ -171,7 +170,7 @@ def score(
 
     return score_folder(
         as_path("folder", folder),
-        named_paths("predictions", predictions),
+        predictions,
         options_from(ScoreConfig, config, given),
         as_path_if_given("out", out),
         soft_labels=as_path_if_given("soft_labels", soft_labels),

@@ -1,4 +1,4 @@
-"""A model's answers: VQA results or GQA predictions JSON, flat tables like these, and evaluators' files."""
+"""A model's answers, of any format: the datasets' own ones, flat tables, and the evaluators' files."""
 
 import os
 from dataclasses import replace
@@ -6,11 +6,12 @@ from dataclasses import replace
 import polars as pl
 
 from shortcut_miner.options import AnswerOptions, OnBadRow, OnDuplicate, named_columns
-from shortcut_miner.sources.answers.evaluators import AnswerRows
-from shortcut_miner.sources.answers.formats import PREDICTIONS
-from shortcut_miner.sources.answers.results import GQA_PREDICTIONS, RESULTS, read_named
+from shortcut_miner.sources.answers.answer_column import ANSWER_NAMES, ID_NAMES
+from shortcut_miner.sources.answers.answer_rows import AnswerRows, Asked
+from shortcut_miner.sources.answers.formats import NESTED, PREDICTIONS
+from shortcut_miner.sources.answers.results import read_results
 from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.kinds import Content
+from shortcut_miner.sources.opening.kinds import Content, find_format
 from shortcut_miner.sources.opening.reading import (
     RECORD,
     Problem,
@@ -27,9 +28,8 @@ from shortcut_miner.sources.recognise import known_format
 
 REPEATED = "answer to a question answered already"
 _EXPECTED = (
-    f"{RESULTS} ([{{question_id, answer}}]), {GQA_PREDICTIONS} ([{{questionId, prediction}}]), JSONL, CSV "
-    "or Parquet with the columns question_id, answer, lmms-eval samples, or VLMEvalKit results (index, "
-    "prediction)"
+    f"a table or JSON list with an id ({', '.join(ID_NAMES)}) and an answer ({', '.join(ANSWER_NAMES)}), "
+    "{id: answer}, VLMEvalKit results (index, prediction), lmms-eval or lm-eval samples, or an inspect_ai log"
 )
 _NAME_COLUMNS = "Name its columns with --columns, such as --columns question_id=ID,answer=TEXT"
 
@@ -49,7 +49,8 @@ def read_predictions(
     path : path-like
         A plain, .gz or .zst file, a zip with one member, or ``archive.zip/member``.
     columns : str, optional
-        Names in the file, as in ``question_id=qid,answer=response``: it is read as a flat table then.
+        Names in the file, as in ``question_id=uid,answer=response``: it is read as a flat table then. In
+        samples and logs they are paths, such as ``question_id=doc.uid``.
     on_duplicate : {"error", "first", "last"}
         Raise for questions that are answered twice, or keep the first or the last answer.
     on_bad_row : {"error", "skip"}
@@ -74,9 +75,14 @@ def read_predictions(
 
     Notes
     -----
+    Tables and lists of records have an id (question_id, questionId, qid, id) and an answer (answer,
+    prediction, pred, response, output, generated_text, pred_ans, text); a list may stand in an object under
+    results, predictions, annotations or data. Where two columns may be what is asked for, an error asks.
+
     In VLMEvalKit results the model's answer is ``prediction`` and the id is ``question_id``, or else
-    ``index``. In lmms-eval samples the answer is the filtered response without the white space around it;
-    the id is ``doc.question_id``, ``doc.questionId``, ``doc.id``, or one that a metric holds.
+    ``index``. In samples of lmms-eval and lm-eval the answer is the filtered response without the white
+    space around it, or the likeliest choice; the id is ``doc.question_id`` or alike, or one that a metric
+    holds. In logs of inspect_ai it is the output's completion, and the id ``metadata.question_id`` or ``id``.
     """
     options = AnswerOptions(columns=columns, on_duplicate=on_duplicate, on_bad_row=on_bad_row)
     return _read(path, options, allow_doc_id)
@@ -90,12 +96,14 @@ def read_answers(path: str | os.PathLike[str], options: AnswerOptions) -> Readin
 def _read(path: str | os.PathLike[str], options: AnswerOptions, allow_doc_id: bool) -> Reading:
     source = open_source(path, keep_workbooks=True)
     content = Content(source)
+    named = named_columns(options.columns, options.answer_columns)
+    asked = Asked(named, allow_doc_id)
     rows: AnswerRows
-    if named := named_columns(options.columns, options.answer_columns):
-        kind, rows = f"predictions {content.table.form}", read_named(content, named)
+    if named and not find_format(content, NESTED):
+        kind, rows = f"predictions {content.table.form}", read_results(content, asked)
     else:
         found = known_format(content, PREDICTIONS, _EXPECTED, of_tables=_NAME_COLUMNS)
-        kind, rows = found.kind, found.read(content, allow_doc_id)
+        kind, rows = found.kind, found.read(content, asked)
     rows = _with_texts(source, rows)
     problems = rows.problems + find_problems(rows.table, is_blank("question_id"), "question_id", "an id")
     table, dropped = _settled(source, rows, problems, options)

@@ -1,35 +1,48 @@
-"""Models' answers in the datasets' own formats: VQA results, GQA predictions, and flat tables like these."""
+"""Models' answers in flat tables, lists of records, and {id: answer}, and VLMEvalKit's result tables."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
+from typing import Any
 
+import msgspec
 import polars as pl
 
-from shortcut_miner.sources.answers.answer_column import check_columns, needs_of
-from shortcut_miner.sources.answers.evaluators import AnswerRows, answer_rows
+from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.sources.answers.answer_column import (
+    NEEDS,
+    are_answers,
+    check_columns,
+    needs_of,
+    with_answer_names,
+)
+from shortcut_miner.sources.answers.answer_rows import AnswerRows, Asked, answer_rows
 from shortcut_miner.sources.opening.columns import Column
-from shortcut_miner.sources.opening.flat_tables import FlatTable
-from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
-from shortcut_miner.sources.opening.kinds import Content
+from shortcut_miner.sources.opening.flat_tables import FlatTable, records_table
+from shortcut_miner.sources.opening.json_records import repeated_keys
+from shortcut_miner.sources.opening.json_text import (
+    LOOKED_AT,
+    ParsedJson,
+    Top,
+    check_no_key_twice,
+    fields_of,
+    split_array,
+)
+from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import find_problems
 
 RESULTS, GQA_PREDICTIONS = "VQA results JSON", "GQA predictions JSON"
+LISTED, BY_ID = "predictions JSON in an object", "predictions JSON by question id"
 PREDICTIONS_XLSX = "predictions xlsx"
 PREDICTIONS_JSONL, PREDICTIONS_CSV = "predictions JSONL", "predictions CSV"
 PREDICTIONS_PARQUET, PREDICTIONS_ARROW = "predictions Parquet", "predictions Arrow"
-COLUMNS, GQA_FIELDS = ("question_id", "answer"), ("questionId", "prediction")
-NEEDS = {
-    "question_id": Column("id", names=("question_id", "questionId")),
-    "answer": Column("text", names=("answer", "prediction")),
-}
+VLMEVALKIT_JSON, VLMEVALKIT_TSV = "VLMEvalKit results JSON", "VLMEvalKit results TSV"
+VLMEVALKIT_XLSX = "VLMEvalKit results xlsx"
+VLMEVALKIT_COLUMNS = ("index", "prediction")
+GQA_FIELDS = ("questionId", "prediction")
+LIST_KEYS = ("results", "predictions", "annotations", "data")  # of an object around the records
+_TEXT = (b'"', b"n")  # how a text or null starts
 
 
-def are_answers(names: Collection[str]) -> bool:
-    """Return whether columns or fields are those of a model's answers.
-
-    Those of answers to swaps, and of questions with all their annotators' answers, are not.
-    """
-    names = {*names}
-    return {*COLUMNS} <= names and "perturbation" not in names and not {"question", "answers"} <= names
+# ---- how they are told ----
 
 
 def are_predictions(lines: Sequence[tuple[int, bytes]]) -> bool:
@@ -42,42 +55,125 @@ def is_answer_list(top: Top) -> bool:
     return isinstance(top, list) and any(are_answers(fields_of(record)) for record in top[:LOOKED_AT])
 
 
-def read_results(content: Content, allow_doc_id: bool) -> AnswerRows:
-    """Return the answers of a table or list of records with question_id and answer.
+def has_answer_list(top: Top) -> bool:
+    """Return whether this is an object with a list of records of answers."""
+    return isinstance(top, dict) and bool(_listed_under(top))
+
+
+def _listed_under(top: dict[str, msgspec.Raw]) -> list[str]:
+    return [key for key in LIST_KEYS if key in top and is_answer_list(_records(top[key]))]
+
+
+def _records(raw: msgspec.Raw) -> list[msgspec.Raw]:
+    try:
+        return msgspec.json.decode(raw, type=list[msgspec.Raw])
+    except msgspec.ValidationError:
+        return []
+
+
+def listed_count(top: dict[str, msgspec.Raw]) -> Counts:
+    """Return how many records the first list of answers has."""
+    return {"answers": length_of(top[_listed_under(top)[0]])}
+
+
+def are_by_id(top: Top) -> bool:
+    """Return whether this is {id: answer}: each key has a digit, and the values are texts.
+
+    >>> are_by_id({"12": msgspec.Raw(b'"yes"')}), are_by_id({"version": msgspec.Raw(b'"1.0"')})
+    (True, False)
+    """
+    if not isinstance(top, dict) or not top:
+        return False
+    first = [*top.items()][:LOOKED_AT]
+    starts = {bytes(raw)[:1] for _, raw in first}
+    return b'"' in starts and starts <= {*_TEXT} and all(any(map(str.isdigit, key)) for key, _ in first)
+
+
+# ---- reading ----
+
+
+def answer_table(content: Content) -> FlatTable:
+    """Return the records of a file: its rows, lines or list, or the list inside its object.
 
     Raises
     ------
     SourceError
-        Another column may be the model's, such as ``response``: then `answer` may be the right answer, and
-        scoring it would give 100. See :func:`.answer_column.rival_columns`.
+        The object has several lists that may be the answers.
     """
-    return _checked_rows(content.table, {})
+    if content.forms[-1] != "JSON" or content.is_lines or isinstance(content.json.top, list):
+        return content.table
+    top, source = content.json.top, content.source
+    keys = _listed_under(top)
+    if len(keys) > 1:
+        raise SourceError(
+            f"{source.path}: got lists of answers under {examples(keys)}, expected one. "
+            "Keep the list of the model's answers."
+        )
+    if keys:
+        check_no_key_twice(source, top, keys[0])
+        return records_table(
+            source.path, ParsedJson(split_array(source, top[keys[0]], keys[0]), content.json.notes)
+        )
+    return content.table
 
 
-def read_named(content: Content, columns: Mapping[str, str]) -> AnswerRows:
-    """Return the answers of a flat table of any form whose columns the user names: ours -> the file's.
+def read_results(content: Content, asked: Asked) -> AnswerRows:
+    """Return the answers of a table or list of records with an id and an answer, whatever their names.
 
     Raises
     ------
     SourceError
-        A column that the file lacks.
+        A column that the user names and the file lacks; or another column may be the model's, such as
+        ``response``: then `answer` may be the right answer, and scoring it would give 100. See
+        :func:`.answer_column.rival_columns`.
     """
-    named = {ours: theirs for ours, theirs in columns.items() if ours in COLUMNS}
-    notes = tuple(f"{ours}: column {theirs}" for ours, theirs in named.items())
-    return _checked_rows(content.table, named, notes)
+    named = {ours: theirs for ours, theirs in asked.columns.items() if ours in NEEDS}
+    table = answer_table(content)
+    needs = needs_of(named, NEEDS if "answer" in named else with_answer_names(table, NEEDS))
+    check_columns(table, needs, named)
+    taken = {ours: table.names(needs)[ours] for ours in NEEDS}
+    notes = tuple(
+        f"{ours}: column {theirs}" for ours, theirs in taken.items() if ours in named or theirs != ours
+    )
+    return _checked(answer_rows(table, needs, notes))
 
 
-def _checked_rows(table: FlatTable, columns: Mapping[str, str], notes: tuple[str, ...] = ()) -> AnswerRows:
-    needs = needs_of(columns, NEEDS)
-    check_columns(table, needs, columns)
-    rows = answer_rows(table, needs, notes)
+def read_by_id(content: Content, asked: Asked) -> AnswerRows:
+    """Return the answers of {id: answer}."""
+    top: Any = content.json.top
+    names = [*top]
+    raws: Any = [
+        b'{"question_id":' + msgspec.json.encode(name) + b',"answer":' + bytes(raw) + b"}"
+        for name, raw in top.items()
+    ]
+    table = FlatTable(
+        path=content.source.path, form="JSON", columns=[*NEEDS], total=len(raws), content=raws,
+        label=lambda record: f"question {names[record]!r}", repairs=content.json.notes,
+    )  # fmt: skip
+    rows = _checked(answer_rows(table, {name: Column(need.kind) for name, need in NEEDS.items()}))
+    text = content.source.content
+    rows.problems.extend(repeated_keys(text, names, text.count(b'":') + text.count(b'" :'), "question_id"))
+    return rows
+
+
+def _checked(rows: AnswerRows) -> AnswerRows:
     for name, expected in (("question_id", "an id"), ("answer", "text")):
         rows.problems.extend(find_problems(rows.table, pl.col(name).is_null(), name, expected))
     return rows
 
 
-def read_gqa_predictions(content: Content, allow_doc_id: bool) -> AnswerRows:
+def read_gqa_predictions(content: Content, asked: Asked) -> AnswerRows:
     """Return the answers of a list of records with questionId and prediction."""
     one, answer = GQA_FIELDS
     needs = {"question_id": Column("id", names=(one,)), "answer": Column("text", names=(answer,))}
     return answer_rows(content.table, needs)
+
+
+def read_vlmevalkit(content: Content, asked: Asked) -> AnswerRows:
+    """Return the answers of VLMEvalKit's results: TSV (or CSV), xlsx or a JSON list of records."""
+    table = content.table
+    is_named = "question_id" in table.columns
+    one, why = ("question_id", "") if is_named else ("index", ", as there is no column question_id")
+    needs = {"question_id": Column("id", names=(one,)), "answer": Column("text", names=("prediction",))}
+    notes = (f"question ids: column {one}{why}", "answers: column prediction")
+    return answer_rows(table, needs, notes)

@@ -20,9 +20,12 @@ CUT = "Download or copy it again: it was probably cut"
 _PACKED_BYTES = 1 << 16  # unpacked at a time when streaming
 _ZIP, _EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, ValueError)
+_LOCAL_HEADER = struct.Struct("<26xHH")  # of a member: the lengths of its name and what follows it
 _DAMAGE = (None, errno.EINVAL)  # what an OSError of bzip2, or of a seek before the start, is; not the disk's
 _ZIP_REFUSED = (RuntimeError, NotImplementedError)  # encrypted, or a rare compression
 _WORKBOOK_PART = "xl/workbook.xml"
+_LOG_PARTS = {"header.json", "_journal/start.json"}  # of an inspect_ai log, finished or not
+_ZSTD_METHOD = 93  # of a zip member; Python reads it from 3.14 on
 _UNPACK = "Unpack it first, then give the file inside"
 _PICKLE_NOTE = (
     "Pickles can run code when opened, so they are never read. Convert it where you trust it: "
@@ -90,7 +93,7 @@ def unpack(
     is_whole : bool
         Unpack at once what is read at once, for those who read everything; else piece by piece.
     keep_workbooks : bool
-        Leave .xlsx files, which are zip archives, as they are; else they are refused.
+        Leave .xlsx files and inspect_ai logs, which are zip archives, as they are; else they are refused.
 
     Returns
     -------
@@ -120,7 +123,7 @@ def unpack(
             packed = content if content.seekable() else io.BytesIO(content.read())
             with zip_errors(shown):
                 archive = zipfile.ZipFile(packed)
-            if keep_workbooks and wanted is None and _WORKBOOK_PART in archive.namelist():
+            if keep_workbooks and wanted is None and _is_kept(archive.namelist()):
                 packed.seek(0)
                 return packed, tuple(removed), None
             member = _choose_member(shown, archive.infolist(), wanted)
@@ -139,6 +142,48 @@ def unpack(
 def is_workbook(content: bytes) -> bool:
     """Return whether these are the bytes of an .xlsx file."""
     return content.startswith(_ZIP) and _WORKBOOK_PART in zip_names(io.BytesIO(content))
+
+
+def is_eval_log(content: bytes) -> bool:
+    """Return whether these are the bytes of an inspect_ai log (.eval)."""
+    return content.startswith(_ZIP) and _is_log(zip_names(io.BytesIO(content)))
+
+
+def _is_log(names: list[str]) -> bool:
+    return bool(_LOG_PARTS & {*names})
+
+
+def _is_kept(names: list[str]) -> bool:
+    return _WORKBOOK_PART in names or _is_log(names)
+
+
+def zip_contents(shown: str, content: bytes, wanted: Callable[[str], object]) -> dict[str, bytes]:
+    """Return the members of a zip archive whose names are `wanted`; of several of one name the last.
+
+    Raises
+    ------
+    SourceError
+        The archive or one of these members is damaged, or encrypted.
+    """
+    found = {}
+    with zip_errors(shown), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        for name, info in archive.NameToInfo.items():
+            if wanted(name):
+                is_zstd = info.compress_type == _ZSTD_METHOD
+                found[name] = _zstd_member(shown, content, info) if is_zstd else archive.read(name)
+    return found
+
+
+def _zstd_member(shown: str, content: bytes, info: zipfile.ZipInfo) -> bytes:
+    """Return a member that zipfile can't unpack, checked as zipfile does."""
+    header = content[info.header_offset : info.header_offset + _LOCAL_HEADER.size]
+    name_length, extra_length = _LOCAL_HEADER.unpack(header)
+    start = info.header_offset + len(header) + name_length + extra_length
+    packed = io.BytesIO(content[start : start + info.compress_size])
+    unpacked = b"".join(_decoded(f"{shown}/{info.filename}", packed, _PACKINGS[1], -1))
+    if zlib.crc32(unpacked) != info.CRC:
+        raise zipfile.BadZipFile(f"wrong checksum of {info.filename!r}")
+    return unpacked
 
 
 def zip_names(stored: BinaryIO) -> list[str]:
@@ -222,6 +267,11 @@ def _choose_member(shown: str, members: list[zipfile.ZipInfo], wanted: str | Non
     if "[Content_Types].xml" in names:
         raise SourceError(
             f"{shown}: got an Office document, expected JSON, CSV or Parquet. Export it as CSV."
+        )
+    if wanted is None and _is_log(names):
+        raise SourceError(
+            f"{shown}: got an inspect_ai log, expected JSON, CSV or Parquet. Give it to an option that takes "
+            "models' answers, such as vqa-ce score --predictions."
         )
     if wanted is None and len(names) == 1:
         return names[0]

@@ -18,6 +18,7 @@ Examples
 """
 
 import contextlib
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,7 +45,7 @@ from shortcut_miner.sources.opening.columns import (
     expressions,
     fits,
 )
-from shortcut_miner.sources.opening.containers import is_workbook
+from shortcut_miner.sources.opening.containers import is_eval_log, is_workbook, zip_contents
 from shortcut_miner.sources.opening.csv_text import TextTable, read_csv
 from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.json_columns import json_columns
@@ -154,6 +155,8 @@ def open_table(source: Source) -> FlatTable:
         return flat if flat.columns else replace(flat, columns=[*map(str, parse_json(source).top)])
     if start == b"[":
         return records_table(source.path, parse_json(source))
+    if is_eval_log(source.content):
+        return _log_table(source)
     is_sheet = is_workbook(source.content)
     text = read_sheet(source) if is_sheet else read_csv(source)
     return FlatTable(
@@ -169,6 +172,17 @@ def lines_table(path: str, lines: Sequence[tuple[int, bytes]]) -> FlatTable:
     return FlatTable(
         path=path, form="JSONL", columns=_fields_seen(raws), total=len(raws), content=raws,
         label=lambda record: f"line {lines[record][0]}",
+    )  # fmt: skip
+
+
+def _log_table(source: Source) -> FlatTable:
+    """Return the samples of an inspect_ai log as a flat table, in the order in which they ended."""
+    samples = zip_contents(source.path, source.content, re.compile(r"samples/.+\.json").fullmatch)
+    names = [name.removeprefix("samples/").removesuffix(".json") for name in samples]
+    raws = [*samples.values()]
+    return FlatTable(
+        path=source.path, form="JSON", columns=_fields_seen(raws), total=len(raws), content=raws,
+        label=lambda record: f"sample {names[record]}",
     )  # fmt: skip
 
 
@@ -251,16 +265,13 @@ def _noted(flat: FlatTable, found: Converted) -> Rows:
 
 
 def holds_text(flat: FlatTable, name: str) -> bool:
-    """Return whether a column holds text: of untyped files whether some value is no number.
-
-    Of JSON the first records are looked at.
-    """
+    """Return whether a column holds text: of untyped files whether some value is no number."""
     if flat.form in _TYPED:
         return flat.types[name] in (pl.String, pl.Categorical, pl.Enum)
     if isinstance(flat.content, TextTable):
         values = flat.content.frame[name].str.strip_chars()
         return bool((values.cast(pl.Float64, strict=False).is_null() & (values != "")).any())
-    return any(bytes(fields_of(raw).get(name, b"")).startswith(b'"') for raw in flat.content[:LOOKED_AT])
+    return any(bytes(fields_of(raw).get(name, b"")).startswith(b'"') for raw in flat.content)
 
 
 def check_has_rows(flat: FlatTable, what: str) -> None:

@@ -18,7 +18,7 @@ import msgspec
 
 from shortcut_miner.columnar import columnar_form
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.opening.containers import is_workbook
+from shortcut_miner.sources.opening.containers import is_eval_log, is_workbook
 from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.flat_tables import (
     FlatTable,
@@ -36,7 +36,7 @@ from shortcut_miner.sources.opening.json_text import (
     split_lines,
 )
 
-Form = Literal["Parquet", "Arrow", "xlsx", "CSV", "JSONL", "JSON"]
+Form = Literal["Parquet", "Arrow", "xlsx", "eval", "CSV", "JSONL", "JSON"]
 Counts = Mapping[str, int]
 RIGHT_FILE = "Check that this is the right file"
 
@@ -89,6 +89,8 @@ class Content:
             return (form,)
         if is_workbook(content):
             return ("xlsx",)
+        if is_eval_log(content):
+            return ("eval",)
         start = first_bytes(content)
         return ("JSONL", "JSON") if start == b"{" else ("JSON",) if start == b"[" else ("CSV",)
 

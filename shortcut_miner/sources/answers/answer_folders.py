@@ -1,0 +1,53 @@
+"""The files of a model's answers in a folder, as evaluators write one a subset or task."""
+
+from pathlib import Path
+
+from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.sources.answers.formats import PREDICTIONS
+from shortcut_miner.sources.opening.files import system_errors
+from shortcut_miner.sources.recognise import recognise
+
+_DATA = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".xlsx", ".eval"}
+_PACKED = {".gz", ".zst", ".zip"}
+_KINDS = {one.kind for one in PREDICTIONS}
+
+
+def files_in(folder: Path, *, take_tables: bool = False) -> tuple[list[Path], list[str]]:
+    """Return the files of answers right in a folder, by name, and the names of its other files and folders.
+
+    Parameters
+    ----------
+    folder : Path
+        Names that start with a point are passed over.
+    take_tables : bool
+        Take tables of other columns too, as the user names them.
+
+    Raises
+    ------
+    SourceError
+        The folder has no file of answers; or a data file in it can't be read: it may be one.
+    """
+    with system_errors(str(folder), folder):
+        entries = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+    found, others = list[Path](), list[Path]()
+    for entry in entries:
+        is_taken = entry.is_file() and _is_data(entry) and _holds_answers(entry, take_tables)
+        (found if is_taken else others).append(entry)
+    names = [one.name for one in others]
+    if not found:
+        raise SourceError(
+            f"{folder}: got a folder with {examples(names) or 'nothing'} and no file of answers, expected at "
+            "least one right in it. Give the folder where they are, or the files."
+        )
+    return found, names
+
+
+def _is_data(file: Path) -> bool:
+    """Return whether a file's name is that of data, packed or not."""
+    *_, before, last = ["", *file.suffixes[-2:]]
+    return last.lower() in _DATA or (last.lower() in _PACKED and before.lower() in {"", *_DATA})
+
+
+def _holds_answers(file: Path, take_tables: bool) -> bool:
+    found = recognise(file)
+    return found.kind in _KINDS or (take_tables and found.is_table)
