@@ -67,9 +67,9 @@ class Numbers:
     def scored(self, questions: QuestionSets, files: str) -> str:
         """Return the commands that restore ids in files of answers (a shell's pattern) and score them."""
         if self.pairs is None:
-            return scored(questions, f"MODEL=$(ls {files} | paste -sd,)")
+            return scored(questions, f"MODEL=$(ls {files} | paste -sd, -)")
         put_back = f"n=$((n + 1)); python {{out}}/{_SCRIPT} $file > $restored/$n.json"
-        last = scored(questions, "MODEL=$(ls $restored/*.json | paste -sd,)")
+        last = scored(questions, "MODEL=$(ls $restored/*.json | paste -sd, -)")
         return f"restored=$(mktemp -d); n=0\nfor file in {files}; do {put_back}; done\n{last}"
 
 

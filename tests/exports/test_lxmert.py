@@ -124,6 +124,6 @@ def test_the_commands_name_the_files_written(tmp_path: Path) -> None:
     assert 'cp "$OUT/${set}_questions.json" lxmert-run/data/vqa/test.json' in exported.run
     assert exported.read_back == (
         "shortcut-miner vqa-ce score FOLDER --predictions "
-        "MODEL=$(ls lxmert-results/vqa-ce/test_predict.json | paste -sd,)"
+        "MODEL=$(ls lxmert-results/vqa-ce/test_predict.json | paste -sd, -)"
     )
     assert any(note.startswith("img_id: the image's id.") for note in exported.notes)

@@ -119,5 +119,5 @@ def test_the_commands_name_the_files_written(tmp_path: Path) -> None:
     assert '"dataset_config.vqa2.annotations.test[0]=$OUT/$stem.jsonl"' in exported.run
     assert exported.read_back == (
         "shortcut-miner vqa-ce score FOLDER --predictions "
-        "MODEL=$(ls mmf-results/vqa-ce_*/*.json | paste -sd,)"
+        "MODEL=$(ls mmf-results/vqa-ce_*/*.json | paste -sd, -)"
     )

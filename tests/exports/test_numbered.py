@@ -55,7 +55,7 @@ def test_ids_that_stay_leave_no_map_and_no_note(tmp_path: Path) -> None:
     numbers.write(tmp_path)
     assert not list(tmp_path.iterdir())
     assert numbers.notes("LAVIS", 64) == ()
-    command = "shortcut-miner vqa-ce score FOLDER --predictions MODEL=$(ls a/*.json | paste -sd,)"
+    command = "shortcut-miner vqa-ce score FOLDER --predictions MODEL=$(ls a/*.json | paste -sd, -)"
     assert numbers.scored(sets_with("5"), "a/*.json") == command
 
 
