@@ -103,7 +103,7 @@ def _records(table: pl.DataFrame, weights: pl.DataFrame, numbers: Numbers, image
 def _unlabelled(tables: list[pl.DataFrame], numbers: Numbers, images: Images) -> pl.Series:
     columns = ("question_id", "image_id", "question", "question_type", "answer_type")
     rows = pl.concat([table.select(columns) for table in tables])
-    distinct = rows.unique("question_id", keep="first", maintain_order=True)
+    distinct = rows.unique(maintain_order=True)
     return record_texts(_named(distinct, numbers, images, _ASKED))
 
 

@@ -1,14 +1,10 @@
 """LAVIS's lists, read as its data sets read them (coco_vqa_datasets of salesforce-lavis 1.0.2)."""
 
-import json
 from pathlib import Path
-from typing import Any
 
-import pytest
-from exports.toolkit_questions import EXACT, drawn_sets, of_rows
-from hypothesis import given
+from exports.toolkit_questions import of_rows
+from exports.toolkit_readers import read_json
 
-from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.lavis import write
 
@@ -19,32 +15,10 @@ ROWS = [
 ]
 
 
-def read(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="ascii"))
-
-
-@given(drawn_sets())
-def test_every_text_comes_back(tmp_path_factory: pytest.TempPathFactory, questions: QuestionSets) -> None:
-    folder = tmp_path_factory.mktemp("lavis")
-    write(questions, Images(), folder)
-    for split, table in questions.sets["vqa-ce"].items():
-        back = [
-            {
-                "question_id": str(one["question_id"]),
-                "image_id": one["image"],
-                "question": one["question"],
-                "answer": one.get("multiple_choice_answer"),
-                "answers": one.get("answer"),
-            }
-            for one in read(folder / f"vqa-ce_{split}.json")
-        ]
-        assert back == table.select(EXACT).to_dicts()
-
-
 def test_records_have_what_its_data_sets_index(tmp_path: Path) -> None:
     places = {"7": "/images/a.jpg", "8": "/images/b.jpg"}
     write(of_rows(ROWS), Images(kind="files", places=places), tmp_path)
-    records = read(tmp_path / "vqa-ce_hard.json")
+    records = read_json(tmp_path / "vqa-ce_hard.json")
     assert records[0] == {
         "image": "/images/a.jpg",
         "question": "Is it?",
@@ -61,7 +35,7 @@ def test_records_have_what_its_data_sets_index(tmp_path: Path) -> None:
 def test_answers_to_rank_are_each_once_and_the_most_frequent_first(tmp_path: Path) -> None:
     rows = [*ROWS, {"question_id": "4", "image_id": "9", "question": "?", "answer": ""}]
     write(of_rows(rows), Images(), tmp_path)
-    assert read(tmp_path / "answer_list.json") == ["yes", "n/a"]
+    assert read_json(tmp_path / "answer_list.json") == ["yes", "n/a"]
 
 
 def test_the_commands_name_the_files_written(tmp_path: Path) -> None:

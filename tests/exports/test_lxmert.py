@@ -1,16 +1,14 @@
 """LXMERT's lists, read as its data set reads them (airsplay/lxmert: tasks/vqa_data)."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
-from exports.toolkit_questions import EXACT, drawn_sets, of_rows, question_sets, questions_table
+from exports.toolkit_questions import of_rows, question_sets, questions_table
+from exports.toolkit_readers import read_json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.lxmert import answer_weights, write
 from shortcut_miner.scoring.accuracy import score_questions
@@ -28,32 +26,10 @@ ROWS = [
 ]
 
 
-def read(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="ascii"))
-
-
-@given(drawn_sets())
-def test_every_text_comes_back(tmp_path_factory: pytest.TempPathFactory, questions: QuestionSets) -> None:
-    folder = tmp_path_factory.mktemp("lxmert")
-    write(questions, Images(), folder)
-    for split, table in questions.sets["vqa-ce"].items():
-        back = [
-            {
-                "question_id": str(one["question_id"]),
-                "image_id": one["img_id"],
-                "question": one["sent"],
-                "answer": one.get("answer"),
-                "answers": one.get("answers"),
-            }
-            for one in read(folder / f"vqa-ce_{split}.json")
-        ]
-        assert back == table.select(EXACT).to_dicts()
-
-
 def test_records_have_what_its_data_set_indexes(tmp_path: Path) -> None:
     images = Images(kind="files", places={"7": "/images/COCO_val2014_000000000007.jpg"})
     write(of_rows(ROWS), images, tmp_path)
-    first, second, third = read(tmp_path / "vqa-ce_hard.json")
+    first, second, third = read_json(tmp_path / "vqa-ce_hard.json")
     assert first["img_id"] == "COCO_val2014_000000000007"
     assert (first["question_id"], first["sent"]) == (1, "How many?")
     assert first["label"] == {"2": 1.0, "3": 0.3}
@@ -63,23 +39,23 @@ def test_records_have_what_its_data_set_indexes(tmp_path: Path) -> None:
 
 def test_where_no_answer_is_known_no_record_has_a_label(tmp_path: Path) -> None:
     write(of_rows(ROWS[1:2]), Images(), tmp_path)
-    (record,) = read(tmp_path / "vqa-ce_hard.json")
+    (record,) = read_json(tmp_path / "vqa-ce_hard.json")
     assert record == {"question_id": 2, "img_id": "8", "sent": "Who?", "answer_type": "other"}
-    assert read(tmp_path / "trainval_label2ans.json") == []
+    assert read_json(tmp_path / "trainval_label2ans.json") == []
 
 
 def test_every_label_is_in_the_tables_of_answers(tmp_path: Path) -> None:
     more = {"question_id": "4", "image_id": "7", "question": "?", "answers": ["3", "a"]}
     write(of_rows([*ROWS, more]), Images(), tmp_path)
-    answers = read(tmp_path / "trainval_label2ans.json")
+    answers = read_json(tmp_path / "trainval_label2ans.json")
     assert answers == ["3", "", "2", "n/a"]
-    assert read(tmp_path / "trainval_ans2label.json") == {one: at for at, one in enumerate(answers)}
+    assert read_json(tmp_path / "trainval_ans2label.json") == {one: at for at, one in enumerate(answers)}
 
 
 def test_questions_to_predict_are_each_once_and_without_labels(tmp_path: Path) -> None:
     parts = {"hard": questions_table(ROWS[:2]), "easy": questions_table([ROWS[2], ROWS[0]])}
     write(question_sets({"vqa-ce": parts}), Images(), tmp_path)
-    records = read(tmp_path / "vqa-ce_questions.json")
+    records = read_json(tmp_path / "vqa-ce_questions.json")
     assert [one["question_id"] for one in records] == [1, 2, 3]
     assert not any({"label", "answer", "answers"} & one.keys() for one in records)
 

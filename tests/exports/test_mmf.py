@@ -3,15 +3,14 @@
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
-from exports.toolkit_questions import EXACT, drawn_sets, of_rows
+from exports.toolkit_questions import of_rows
+from exports.toolkit_readers import read_lines
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.mmf import _tokens, write
 
@@ -27,34 +26,10 @@ ROWS = [
 ]
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """Return a file's records as MMF loads it: by lines, in whatever encoding."""
-    with path.open(encoding="ascii") as file:
-        return [json.loads(line.strip("\n")) for line in file.readlines()]
-
-
-@given(drawn_sets())
-def test_every_text_comes_back(tmp_path_factory: pytest.TempPathFactory, questions: QuestionSets) -> None:
-    folder = tmp_path_factory.mktemp("mmf")
-    write(questions, Images(), folder)
-    for split, table in questions.sets["vqa-ce"].items():
-        back = [
-            {
-                "question_id": str(one["question_id"]),
-                "image_id": str(one["image_id"]),
-                "question": one["question_str"],
-                "answer": one.get("answer"),
-                "answers": one.get("answers"),
-            }
-            for one in read(folder / f"vqa-ce_{split}.jsonl")
-        ]
-        assert back == table.select(EXACT).to_dicts()
-
-
 def test_records_have_what_its_data_set_indexes(tmp_path: Path) -> None:
     places = {"7": "/images/COCO_val2014_000000000007.jpg"}
     write(of_rows(ROWS), Images(kind="files", places=places), tmp_path)
-    first, second = read(tmp_path / "vqa-ce_hard.jsonl")
+    first, second = read_lines(tmp_path / "vqa-ce_hard.jsonl")
     assert first == {
         "question_id": 1,
         "image_id": 7,
@@ -78,14 +53,14 @@ def test_ids_of_images_are_all_numbers_of_32_bits_or_all_texts(
 ) -> None:
     rows = [{"question_id": str(n), "image_id": one, "question": "?"} for n, one in enumerate(("7", odd))]
     write(of_rows(rows), Images(), tmp_path)
-    found = [one["image_id"] for one in read(tmp_path / "vqa-ce_hard.jsonl")]
+    found = [one["image_id"] for one in read_lines(tmp_path / "vqa-ce_hard.jsonl")]
     assert found == ([7, kept] if kept else ["7", odd])
 
 
 def test_ids_of_questions_over_32_bits_are_numbered(tmp_path: Path) -> None:
     rows = [{"question_id": "2147483648", "image_id": "7", "question": "?"}]
     exported = write(of_rows(rows), Images(), tmp_path)
-    (record,) = read(tmp_path / "vqa-ce_hard.jsonl")
+    (record,) = read_lines(tmp_path / "vqa-ce_hard.jsonl")
     assert (record["question_id"], record["source_id"]) == (1, "2147483648")
     assert json.loads((tmp_path / "question_ids.json").read_text()) == {"1": "2147483648"}
     assert any("MMF keeps ids as numbers of 32 bits" in note for note in exported.notes)

@@ -10,11 +10,10 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from exports.toolkit_questions import EXACT, drawn_sets, of_rows, question_sets, questions_table
-from hypothesis import given
+from exports.toolkit_questions import of_rows, question_sets, questions_table
+from exports.toolkit_readers import read_tsv
 from PIL import Image
 
-from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.errors import SourceError
 from shortcut_miner.exports import vlmevalkit
 from shortcut_miner.exports.images import Images
@@ -25,10 +24,6 @@ ROWS = [
     {"question_id": "2", "image_id": "8", "question": "What?", "answer": "n/a", "answer_type": "other"},
     {"question_id": "3", "image_id": "7", "question": "Is it not?", "answer": "no", "question_type": ""},
 ]
-
-
-def read(path: Path) -> pd.DataFrame:
-    return pd.read_csv(path, sep="\t")
 
 
 def picture(path: Path, colour: str) -> Path:
@@ -48,40 +43,19 @@ def images_of(table: pd.DataFrame) -> dict[str, str]:
     return found
 
 
-@given(drawn_sets())
-def test_every_text_comes_back(tmp_path_factory: pytest.TempPathFactory, questions: QuestionSets) -> None:
-    folder = tmp_path_factory.mktemp("vlmevalkit")
-    write(questions, Images(), folder)
-    table = read(folder / "vqa_ce_openended.tsv")
-    back = [
-        {
-            "question_id": row["question_id"].removeprefix("q"),
-            "image_id": record["image_id"],
-            "question": record["question"],
-            "answer": record.get("answer"),
-            "answers": None if pd.isna(row["answers"]) else json.loads(row["answers"]),
-        }
-        for row, record in zip(table.to_dict("records"), map(json.loads, table["record"]), strict=True)
-    ]
-    splits = questions.sets["vqa-ce"]
-    assert back == [row for part in splits.values() for row in part.select(EXACT).to_dicts()]
-    assert table["split"].to_list() == [split for split, part in splits.items() for _ in range(len(part))]
-    assert table["index"].to_list() == list(range(len(table)))
-
-
 def test_ids_of_digits_are_no_numbers_for_pandas(tmp_path: Path) -> None:
     write(of_rows(ROWS), Images(), tmp_path)
-    assert read(tmp_path / "vqa_ce_openended.tsv")["question_id"].to_list() == ["q01", "q2", "q3"]
+    assert read_tsv(tmp_path / "vqa_ce_openended.tsv")["question_id"].to_list() == ["q01", "q2", "q3"]
 
 
 def test_categories_are_types_of_questions_or_of_answers(tmp_path: Path) -> None:
     write(of_rows(ROWS), Images(), tmp_path)
-    assert read(tmp_path / "vqa_ce_openended.tsv")["category"].to_list() == ["is it", "other", "unknown"]
+    assert read_tsv(tmp_path / "vqa_ce_openended.tsv")["category"].to_list() == ["is it", "other", "unknown"]
 
 
 def test_yes_and_no_are_choices_too(tmp_path: Path) -> None:
     exported = write(of_rows(ROWS), Images(), tmp_path)
-    table = read(tmp_path / "vqa_ce_yes_no.tsv")
+    table = read_tsv(tmp_path / "vqa_ce_yes_no.tsv")
     assert table[["index", "question_id", "answer", "A", "B"]].to_numpy().tolist() == [
         [0, "q01", "A", "yes", "no"],
         [1, "q3", "B", "yes", "no"],
@@ -106,11 +80,11 @@ def test_an_image_is_written_once_and_pointed_to(tmp_path: Path) -> None:
     out.mkdir()
     exported = write(of_rows(ROWS), Images(kind="files", places=places), out)
     for name, ids in (("vqa_ce_openended", ["7", "8", "7"]), ("vqa_ce_yes_no", ["7", "7"])):
-        found = images_of(read(out / f"{name}.tsv"))
+        found = images_of(read_tsv(out / f"{name}.tsv"))
         assert [base64.b64decode(found[str(at)]) for at in range(len(ids))] == [
             Path(places[one]).read_bytes() for one in ids
         ]
-    table = read(out / "vqa_ce_openended.tsv")
+    table = read_tsv(out / "vqa_ce_openended.tsv")
     assert table["image"].to_list()[2] == "0"
     assert "images: in the files, as base64" in exported.notes
     assert "image_path" not in table
@@ -121,7 +95,7 @@ def test_pointers_hold_over_the_rows_written_at_once(tmp_path: Path, monkeypatch
     monkeypatch.setattr(vlmevalkit, "_ROWS_AT_ONCE", 1)
     places = {one: str(picture(tmp_path / f"{one}.png", "red")) for one in ("7", "8")}
     write(of_rows(ROWS), Images(kind="files", places=places), tmp_path)
-    assert set(images_of(read(tmp_path / "vqa_ce_openended.tsv"))) == {"0", "1", "2"}
+    assert set(images_of(read_tsv(tmp_path / "vqa_ce_openended.tsv"))) == {"0", "1", "2"}
 
 
 def test_an_image_too_small_to_be_told_from_a_pointer_still_opens(tmp_path: Path) -> None:
@@ -129,15 +103,15 @@ def test_an_image_too_small_to_be_told_from_a_pointer_still_opens(tmp_path: Path
     Image.new("L", (1, 1)).save(small)
     assert len(base64.b64encode(small.read_bytes())) <= 64
     write(of_rows(ROWS[:1]), Images(kind="files", places={"7": str(small)}), tmp_path)
-    (content,) = images_of(read(tmp_path / "vqa_ce_openended.tsv")).values()
+    (content,) = images_of(read_tsv(tmp_path / "vqa_ce_openended.tsv")).values()
     assert Image.open(io.BytesIO(base64.b64decode(content))).convert("RGB").size == (1, 1)
 
 
 def test_questions_without_their_image_are_left_out_and_counted(tmp_path: Path) -> None:
     places = {"8": str(picture(tmp_path / "8.png", "red"))}
     exported = write(of_rows(ROWS), Images(kind="files", places=places), tmp_path)
-    assert read(tmp_path / "vqa_ce_openended.tsv")["question_id"].to_list() == ["q2"]
-    assert read(tmp_path / "vqa_ce_yes_no.tsv").empty
+    assert read_tsv(tmp_path / "vqa_ce_openended.tsv")["question_id"].to_list() == ["q2"]
+    assert read_tsv(tmp_path / "vqa_ce_yes_no.tsv").empty
     told = "vqa_ce_openended.tsv: questions left out, as their image was not found: 2"
     assert told in exported.notes
 
@@ -146,7 +120,7 @@ def test_many_images_are_referenced_by_path(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(vlmevalkit, "_MOST_EMBEDDED", 10)
     places = {one: str(picture(tmp_path / f"{one}.png", "red")) for one in ("7", "8")}
     exported = write(of_rows(ROWS), Images(kind="files", places=places), tmp_path)
-    table = read(tmp_path / "vqa_ce_openended.tsv")
+    table = read_tsv(tmp_path / "vqa_ce_openended.tsv")
     assert table["image_path"].to_list() == [places[one] for one in ("7", "8", "7")]
     assert "image" not in table
     assert any(note.startswith("images: by path, as they take") for note in exported.notes)
@@ -155,7 +129,7 @@ def test_many_images_are_referenced_by_path(tmp_path: Path, monkeypatch: pytest.
 def test_addresses_are_written_as_paths(tmp_path: Path) -> None:
     places = {one: f"https://x/{one}.jpg" for one in ("7", "8")}
     write(of_rows(ROWS), Images(kind="addresses", places=places), tmp_path)
-    paths = read(tmp_path / "vqa_ce_openended.tsv")["image_path"].to_list()
+    paths = read_tsv(tmp_path / "vqa_ce_openended.tsv")["image_path"].to_list()
     assert paths == ["https://x/7.jpg", "https://x/8.jpg", "https://x/7.jpg"]
 
 
