@@ -58,19 +58,20 @@ def answer_weights(table: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     pl.DataFrame
-        row (of `table`, UInt32), answer (String), weight (Float64), sorted by row, then by weight.
+        row (of `table`, UInt32), answer (String), weight (Float64), by row, the most frequent answer first.
 
     >>> answer_weights(pl.DataFrame({"answers": [["Two"] * 7 + ["2"] * 2 + ["3"]]})).rows()
     [(0, '2', 1.0), (0, '3', 0.3)]
     """
-    given = table.select("answers").with_row_index("row").drop_nulls().explode("answers").drop_nulls()
+    lists = table.select("answers").with_row_index("row").drop_nulls()
+    given = lists.explode("answers").drop_nulls().with_row_index("place")
     forms = answer_forms(given["answers"]).rename({"answer": "answers"})
     is_unanimous = pl.col("stripped").n_unique().over("row") == 1
     counted = (
         given.join(forms, on="answers", how="left", validate="m:1")
         .with_columns(answer=pl.when(is_unanimous).then("stripped").otherwise("normalised"))
         .group_by("row", "answer")
-        .agg(given=pl.len().cast(pl.Int64))
+        .agg(given=pl.len().cast(pl.Int64), place=pl.col("place").min())
         .with_columns(total=pl.col("given").sum().over("row"))
     )
     one, total = pl.col("given"), pl.col("total")
@@ -84,8 +85,9 @@ def answer_weights(table: pl.DataFrame) -> pl.DataFrame:
         .then(matches / full)
         .otherwise(1.0)
     )
-    weights = counted.select("row", "answer", weight=weight)
-    return weights.sort("row", "weight", "answer", descending=[False, True, False])
+    # Of several that are worth 1, a reader takes the first one for the answer.
+    ranked = counted.sort("row", "given", "place", descending=[False, True, False])
+    return ranked.select("row", "answer", weight=weight)
 
 
 def _records(table: pl.DataFrame, weights: pl.DataFrame, numbers: Numbers, images: Images) -> pl.Series:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
 
 import polars as pl
@@ -88,9 +88,9 @@ def _field(name: str) -> pl.Expr:
     return pl.when(pl.col(name).is_not_null()).then(text)
 
 
-def _pieces(records: pl.Series, between: str) -> list[str]:
-    starts = range(0, len(records), _ROWS_AT_ONCE)
-    return [_ascii(between.join(records.slice(start, _ROWS_AT_ONCE))) for start in starts]
+def _pieces(records: pl.Series, between: str) -> Iterator[str]:
+    for start in range(0, len(records), _ROWS_AT_ONCE):
+        yield _ascii(between.join(records.slice(start, _ROWS_AT_ONCE)))
 
 
 def _ascii(text: str) -> str:

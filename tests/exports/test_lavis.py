@@ -42,7 +42,7 @@ def test_the_commands_name_the_files_written(tmp_path: Path) -> None:
     exported = write(of_rows(ROWS), Images(), tmp_path)
     assert "for stem in vqa-ce_hard; do" in exported.run
     assert exported.read_back == (
-        "shortcut-miner vqa-ce score FOLDER --predictions "
+        "shortcut-miner vqa-ce score built --predictions "
         "MODEL=$(ls lavis-results/vqa-ce_*/*/result/val_vqa_result.json | paste -sd, -)"
     )
     assert "image: ids of images alone, which LAVIS can't open; give --images" in exported.notes

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from exports.toolkit_questions import of_rows, question_sets, questions_table
+from exports.cases import several
+from exports.toolkit_questions import of_rows, questions_table
 from exports.toolkit_readers import read_json
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,7 +55,7 @@ def test_every_label_is_in_the_tables_of_answers(tmp_path: Path) -> None:
 
 def test_questions_to_predict_are_each_once_and_without_labels(tmp_path: Path) -> None:
     parts = {"hard": questions_table(ROWS[:2]), "easy": questions_table([ROWS[2], ROWS[0]])}
-    write(question_sets({"vqa-ce": parts}), Images(), tmp_path)
+    write(several({"vqa-ce": parts}), Images(), tmp_path)
     records = read_json(tmp_path / "vqa-ce_questions.json")
     assert [one["question_id"] for one in records] == [1, 2, 3]
     assert not any({"label", "answer", "answers"} & one.keys() for one in records)
@@ -65,6 +66,13 @@ def test_weights_of_ten_annotators_are_those_of_lxmert(given_by: int, weight: fl
     answers = ["red"] * given_by + [f"c{n}" for n in range(10 - given_by)]
     weights = answer_weights(pl.DataFrame({"answers": [answers]}))
     assert weights.filter(pl.col("answer") == "red")["weight"].to_list() == [weight]
+
+
+def test_the_most_frequent_answer_stands_first() -> None:
+    """Of ten annotators, four are enough for a weight of 1."""
+    lists = [["no"] * 4 + ["yes"] * 6, ["yes", "no", "no", "yes"]]
+    weights = answer_weights(pl.DataFrame({"answers": lists}))
+    assert weights.rows() == [(0, "yes", 1.0), (0, "no", 1.0), (1, "yes", 2 / 3), (1, "no", 2 / 3)]
 
 
 words = st.sampled_from(["Yes", "yes", "the dog", "dog!", "Two", "2", "none", "n/a", "red\tfox", ""])
@@ -99,7 +107,7 @@ def test_the_commands_name_the_files_written(tmp_path: Path) -> None:
     assert "for set in vqa-ce; do" in exported.run
     assert 'cp "$OUT/${set}_questions.json" lxmert-run/data/vqa/test.json' in exported.run
     assert exported.read_back == (
-        "shortcut-miner vqa-ce score FOLDER --predictions "
+        "shortcut-miner vqa-ce score built --predictions "
         "MODEL=$(ls lxmert-results/vqa-ce/test_predict.json | paste -sd, -)"
     )
     assert any(note.startswith("img_id: the image's id.") for note in exported.notes)

@@ -93,6 +93,6 @@ def test_the_commands_name_the_files_written(tmp_path: Path) -> None:
     assert "for stem in vqa-ce_hard; do" in exported.run
     assert '"dataset_config.vqa2.annotations.test[0]=$OUT/$stem.jsonl"' in exported.run
     assert exported.read_back == (
-        "shortcut-miner vqa-ce score FOLDER --predictions "
+        "shortcut-miner vqa-ce score built --predictions "
         "MODEL=$(ls mmf-results/vqa-ce_*/*.json | paste -sd, -)"
     )

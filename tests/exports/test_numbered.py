@@ -55,7 +55,7 @@ def test_ids_that_stay_leave_no_map_and_no_note(tmp_path: Path) -> None:
     numbers.write(tmp_path)
     assert not list(tmp_path.iterdir())
     assert numbers.notes("LAVIS", 64) == ()
-    command = "shortcut-miner vqa-ce score FOLDER --predictions MODEL=$(ls a/*.json | paste -sd, -)"
+    command = "shortcut-miner vqa-ce score built --predictions MODEL=$(ls a/*.json | paste -sd, -)"
     assert numbers.scored(sets_with("5"), "a/*.json") == command
 
 
@@ -113,6 +113,6 @@ def test_the_commands_restore_before_they_score(tmp_path: Path) -> None:
         check=True,
     )
     *command, files = done.stdout.split()
-    assert command == ["vqa-ce", "score", "FOLDER", "--predictions"]
+    assert command == ["vqa-ce", "score", "built", "--predictions"]
     restored = [json.loads(Path(path).read_text()) for path in files.removeprefix("MODEL=").split(",")]
     assert [one["question_id"] for (one,) in restored] == ["007", "a/1"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from exports.toolkit_questions import texts
+from exports.cases import texts
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from exports.toolkit_questions import of_rows, question_sets, questions_table
+from exports.cases import several
+from exports.toolkit_questions import of_rows, questions_table
 from exports.toolkit_readers import read_tsv
 from PIL import Image
 
@@ -153,10 +154,10 @@ def test_without_images_the_commands_say_what_will_stop(tmp_path: Path) -> None:
 
 def test_results_of_the_first_set_are_scored(tmp_path: Path) -> None:
     parts = {"vqa-ce": {"hard": questions_table(ROWS[:2])}, "originals": {"all": questions_table(ROWS[2:])}}
-    exported = write(question_sets(parts), Images(), tmp_path)
+    exported = write(several(parts), Images(), tmp_path)
     assert "--data vqa_ce_openended originals_openended" in exported.run
     results = "vlmevalkit-results/MODEL/T*/MODEL_vqa_ce_openended.xlsx"
-    command = f"shortcut-miner vqa-ce score FOLDER --predictions MODEL=$(ls -t {results} | head -n 1)"
+    command = f"shortcut-miner vqa-ce score built --predictions MODEL=$(ls -t {results} | head -n 1)"
     assert exported.read_back == command
 
 

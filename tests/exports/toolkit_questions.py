@@ -1,22 +1,16 @@
-"""Questions for exporters: what breaks formats, as a folder would offer it."""
+"""Questions for the exporters of toolkits: rows by hand, and drawn ones of several splits."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import polars as pl
+from exports.cases import several, texts
 from hypothesis import strategies as st
 
-from shortcut_miner.datasets.question_sets import QuestionSets, question_sets_of
+from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.schemas import Questions
 
 EXACT = ("question_id", "image_id", "question", "answer", "answers")
-TEXTS = (
-    "yes", "no", "n/a", "NA", "None", "null", "nan", "", " ", "1.0", "007", "true", "a\tb", "a\nb",
-    "a\r\nb\r", 'say "hi"', "it's", "\\n", "é", "中文 é", "😀", "\u2028", "\x00\x1f\x7f", "</script>",
-    "[1]", "{}", "A,B", "=1+1",
-)  # fmt: skip
-texts = st.sampled_from(TEXTS) | st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 
 
 def questions_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -25,19 +19,9 @@ def questions_table(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
     return pl.DataFrame([{name: row.get(name) for name in columns} for row in rows], schema=columns)
 
 
-def question_sets(sets: Mapping[str, Mapping[str, pl.DataFrame]]) -> QuestionSets:
-    return question_sets_of(
-        Path("FOLDER"),
-        command="vqa-ce build",
-        title="VQA-CE subsets",
-        sets=sets,
-        read_back="vqa-ce score FOLDER --predictions {predictions}",
-    )
-
-
 def of_rows(rows: Sequence[Mapping[str, Any]]) -> QuestionSets:
     """Return one set, "vqa-ce", with one split, "hard"."""
-    return question_sets({"vqa-ce": {"hard": questions_table(rows)}})
+    return several({"vqa-ce": {"hard": questions_table(rows)}})
 
 
 @st.composite
@@ -59,4 +43,4 @@ def drawn_sets(draw: st.DrawFn, ids: st.SearchStrategy[str] | None = None) -> Qu
     ]
     half = len(rows) // 2
     parts = {"counterexamples": questions_table(rows[:half]), "hard": questions_table(rows[half:])}
-    return question_sets({"vqa-ce": parts})
+    return several({"vqa-ce": parts})
