@@ -22,6 +22,7 @@ _MOST_EMBEDDED = 10**9
 _LEAST_BYTES = 49
 _ROWS_AT_ONCE = 200
 _IS_FIRST = pl.col("first") == pl.col("index")
+_MARK = "q"
 _UNKNOWN = "unknown"
 _CHOICES = ("yes", "no")
 _PROGRAM, _RESULTS = "run_short_answers.py", "vlmevalkit-results"
@@ -68,8 +69,9 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     names: list[str] = []
     choices: list[str] = []
     notes: list[str] = []
+    mark = _mark(questions)
     for name, splits in questions.sets.items():
-        table = _rows(splits)
+        table = _rows(splits, mark)
         names.append(f"{_plain(name)}_openended")
         notes += _write_set(table, images, folder / f"{names[-1]}.tsv")
         binary = table.filter(pl.col("answer").is_in(_CHOICES))
@@ -81,7 +83,7 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     return Exported(
         run=_run(names, choices, images),
         read_back=scored(questions, f"MODEL=$(ls -t {results} | head -n 1)"),
-        notes=(*dict.fromkeys(notes), *_notes(names, choices)),
+        notes=(*dict.fromkeys(notes), *_notes(mark, names, choices)),
     )
 
 
@@ -89,12 +91,18 @@ def _plain(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _rows(splits: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+def _mark(questions: QuestionSets) -> str:
+    """Return what is put before each id, and taken away on the way back; nothing if an id begins so itself."""
+    tables = (table for splits in questions.sets.values() for table in splits.values())
+    return "" if any(table["question_id"].str.starts_with(_MARK).any() for table in tables) else _MARK
+
+
+def _rows(splits: Mapping[str, pl.DataFrame], mark: str) -> pl.DataFrame:
     """Return the questions of a set as VLMEvalKit's columns, and image_id."""
     tables = [
         table.select(
             "image_id",
-            pl.concat_str(pl.lit("q"), "question_id").alias("question_id"),
+            pl.concat_str(pl.lit(mark), "question_id").alias("question_id"),
             "question",
             "answer",
             json_texts(pl.col("answers")).alias("answers"),
@@ -174,9 +182,11 @@ def _base64(path: Path) -> str:
     return base64.b64encode(content.ljust(_LEAST_BYTES, b"\0")).decode("ascii")
 
 
-def _notes(names: list[str], choices: list[str]) -> list[str]:
+def _notes(mark: str, names: list[str], choices: list[str]) -> list[str]:
     notes = [
-        "question_id: q<id>, as pandas takes digits for numbers; vqa-ce score takes the q away again",
+        "question_id: q<id>, as pandas takes digits for numbers; a score takes the q away again"
+        if mark
+        else "question_id: as it is, for some begin with a q already",
         "answer: pandas reads n/a, None, null and more as nothing; answers and record hold the texts as JSON",
         f"{' '.join(names)}: VLMEvalKit doesn't evaluate open answers to such sets; --mode infer writes them",
     ]

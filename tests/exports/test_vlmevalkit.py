@@ -49,6 +49,13 @@ def test_ids_of_digits_are_no_numbers_for_pandas(tmp_path: Path) -> None:
     assert read_tsv(tmp_path / "vqa_ce_openended.tsv")["question_id"].to_list() == ["q01", "q2", "q3"]
 
 
+def test_ids_that_begin_with_a_q_stay_as_they_are(tmp_path: Path) -> None:
+    """A score takes a q away where no id of the folder begins so."""
+    exported = write(of_rows([ROWS[0], ROWS[1] | {"question_id": "q2"}]), Images(), tmp_path)
+    assert read_tsv(tmp_path / "vqa_ce_openended.tsv")["question_id"].to_list() == ["01", "q2"]
+    assert "question_id: as it is, for some begin with a q already" in exported.notes
+
+
 def test_categories_are_types_of_questions_or_of_answers(tmp_path: Path) -> None:
     write(of_rows(ROWS), Images(), tmp_path)
     assert read_tsv(tmp_path / "vqa_ce_openended.tsv")["category"].to_list() == ["is it", "other", "unknown"]
