@@ -92,7 +92,7 @@ def _plain(name: str) -> str:
 
 
 def _mark(questions: QuestionSets) -> str:
-    """Return what is put before each id, and taken away on the way back; nothing if an id begins so itself."""
+    """Return what goes before each id, and away on the way back; nothing if an id begins so itself."""
     tables = (table for splits in questions.sets.values() for table in splits.values())
     return "" if any(table["question_id"].str.starts_with(_MARK).any() for table in tables) else _MARK
 
