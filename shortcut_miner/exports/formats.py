@@ -17,6 +17,10 @@ FORMATS = {
     "huggingface": "huggingface",
     "lmms-eval": "lmms_eval",
     "inspect-ai": "inspect_ai",
+    "vlmevalkit": "vlmevalkit",
+    "lxmert": "lxmert",
+    "lavis": "lavis",
+    "mmf": "mmf",
 }
 
 
