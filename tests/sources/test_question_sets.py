@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner import schemas
@@ -69,7 +69,7 @@ DIALOG = {
     "dialog": [{"question": 1, "answer": 2, "answer_options": [2, 0], "gt_index": 0},
                {"question": 0, "answer_options": [2, 0], "gt_index": 1}],
 }  # fmt: skip
-TIE = "answers: the annotators' most frequent one: 1; the first of several in the file: 1"
+TIE = "answer, the annotators' most frequent one: 1; of several the first in the file: 1"
 
 # Name -> kind, content, rows as far as they aren't null, notes.
 SHAPES: dict[str, tuple[str, Any, list[dict[str, Any]], tuple[str, ...]]] = {
@@ -105,7 +105,7 @@ SHAPES: dict[str, tuple[str, Any, list[dict[str, Any]], tuple[str, ...]]] = {
          {"question_id": "007", "image_id": "500", "question": "What sport?", "question_type": "what",
           "answer_type": "other"}],
         ("COCO image names shortened to their numbers: 1 of 1 images",
-         "answers: the label of most weight: 1; the first of several in the file: 1",
+         "answer, the label of most weight: 1; of several the first in the file: 1",
          "questions without an answer, as their label is empty: 1"),
     ),
     "POPE": (
@@ -308,7 +308,7 @@ def test_okvqa_and_tdiuc_give_the_most_frequent_answer(write: Write) -> None:
     assert table.select("answer", "answers", "question_type").rows() == [
         ("red", GIVEN, "four"), ("4", ["4"], "four"),
     ]  # fmt: skip
-    note = "answers: the annotators' most frequent one: 2; the first of several in the file: 1"
+    note = "answer, the annotators' most frequent one: 2; of several the first in the file: 1"
     assert readings["annotations"].notes == (note,)
     told[1]["answers"] = []
     with pytest.raises(SourceError, match=r"record 1, answers: got \[\], expected at least one answer, or"):
@@ -361,6 +361,67 @@ def test_other_files_are_sent_where_they_belong(write: Write) -> None:
         read_questions(path, None)
     assert "expected one of VQA questions JSON, A-OKVQA JSON, VizWiz JSON, TextVQA JSON" in str(caught.value)
     assert "Give it to vqa-ce build --train-annotations" in str(caught.value)
+
+
+# ---- any texts ----
+
+TEXTS = st.sampled_from(
+    ["n/a", "null", "None", "1.0", "yes", "", 'a "b"', "a\tb\nc", "é\u2028", "a|b", "[x]"]
+)
+ROWS = st.lists(
+    st.tuples(TEXTS.filter(bool), st.lists(TEXTS, min_size=1, max_size=4)), min_size=1, max_size=4
+)
+Row = tuple[str, list[str]]
+
+
+def written(name: str, rows: list[Row]) -> Any:
+    """Return a set's content; where it has one answer a question, the first."""
+    asked = [{"question_id": at, "image_id": 7, "question": text} for at, (text, _) in enumerate(rows)]
+    if name == "VisDial":
+        rounds = [{"question": at, "answer": at} for at in range(len(rows))]
+        held = {"questions": [text for text, _ in rows], "answers": [given[0] for _, given in rows]}
+        return {"data": held | {"dialogs": [{"image_id": 7, "dialog": rounds}]}}
+    if name == "POPE":
+        return lines(
+            [
+                POPE | {"question_id": at, "text": text, "label": given[0]}
+                for at, (text, given) in enumerate(rows)
+            ]
+        )
+    if name == "LXMERT":
+        return [
+            LXMERT | {"question_id": at, "sent": text, "label": dict.fromkeys(given, 1)}
+            for at, (text, given) in enumerate(rows)
+        ]
+    if name == "VizWiz":
+        return [
+            VIZWIZ | {"image": f"{at}.jpg", "question": text, "answers": records(given)}
+            for at, (text, given) in enumerate(rows)
+        ]
+    lists = [given for _, given in rows]
+    if name == "A-OKVQA":
+        return [AOKVQA | one | {"direct_answers": given} for one, given in zip(asked, lists, strict=True)]
+    if name == "TextVQA":
+        return {"data": [one | {"answers": given} for one, given in zip(asked, lists, strict=True)]}
+    return {
+        str(at): VQA_X | {"question": text, "answers": numbered(given)}
+        for at, (text, given) in enumerate(rows)
+    }
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@given(rows=ROWS)
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_texts_survive(write: Write, name: str, rows: list[Row]) -> None:
+    table = read_question_set(write("set.json", written(name, rows))).table
+    has_one = name in ("POPE", "VisDial")
+    expected = []
+    for text, answers in rows:
+        counts = dict.fromkeys(answers, 1) if name == "LXMERT" else Counter(answers)
+        most = answers[0] if has_one else max(counts, key=lambda one: counts[one])
+        listed = None if has_one else list(counts) if name == "LXMERT" else answers
+        expected.append((text, most, listed))
+    assert table.select("question", "answer", "answers").rows() == expected
 
 
 # ---- the majority ----

@@ -81,8 +81,8 @@ def majority(answers: pl.Series) -> pl.DataFrame:
 def choice_notes(table: pl.DataFrame, rule: str) -> tuple[str, ...]:
     """Return the note on a table's `answer` and `is_tie`: by which rule how many were chosen."""
     ties = int(table["is_tie"].sum())
-    told = f"; the first of several in the file: {ties:,}" if ties else ""
-    return (f"answers: {rule}: {table['answer'].count():,}{told}",)
+    told = f"; of several the first in the file: {ties:,}" if ties else ""
+    return (f"answer, {rule}: {table['answer'].count():,}{told}",)
 
 
 def _answer_record_keys(

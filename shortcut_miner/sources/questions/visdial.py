@@ -15,7 +15,7 @@ from shortcut_miner.errors import SourceError
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.ids import AnyId, id_column, with_whole_ids
-from shortcut_miner.sources.opening.json_records import decode_chunks, paused_gc
+from shortcut_miner.sources.opening.json_records import decode_all
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Top, fields_of, split_array
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, check_not_empty
@@ -71,22 +71,17 @@ def read_visdial(content: Content, on_bad_row: OnBadRow, limit: int | None = Non
     held = fields_of(top["data"])
     texts = {name: _texts(content.source, held[name], name) for name in _LISTS[1:]}
     raws = VISDIAL.records(content).raws[:limit]
-    places: list[int] = []
-    rounds: list[list[_Round]] = []
-    images: list[AnyId] = []
-    problems: list[Problem] = []
-    with paused_gc():
-        for chunk in decode_chunks(raws, _Dialog):
-            places += chunk.positions
-            rounds += [record.dialog for record in chunk.records]
-            images += [record.image_id for record in chunk.records]
-            problems += chunk.problems
+    decoded = decode_all(raws, _Dialog)
+    places, problems = decoded.positions, decoded.problems
+    rounds = [one.dialog for one in decoded.records]
     sizes = np.ones(len(raws), np.int64)  # of a dialog that can't be read, for its one problem
     sizes[places] = [len(one) for one in rounds]
     starts = np.cumsum(sizes) - sizes
     unread = {int(starts[one.records[0]]) for one in problems}
     problems = [Problem((int(starts[one.records[0]]),), one.field, one.got, one.expected) for one in problems]
-    first_ids, id_notes = with_whole_ids(pl.DataFrame({"image_id": id_column(images)}), "image_id")
+    first_ids, id_notes = with_whole_ids(
+        pl.DataFrame({"image_id": id_column([one.image_id for one in decoded.records])}), "image_id"
+    )
     table = first_ids.with_columns(
         start=pl.Series(starts[places], dtype=pl.UInt32),
         round=pl.Series([[*range(1, len(one) + 1)] for one in rounds], dtype=pl.List(pl.UInt32)),
