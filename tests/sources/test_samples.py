@@ -86,6 +86,11 @@ def test_choices_that_are_not_clear_are_no_answers(write: Write, responses: Any,
     assert message_of(path).endswith("\n  - line 1, filtered_resps: got 2 responses, expected one response")
 
 
+def test_a_likelihood_is_no_answer(write: Write) -> None:
+    path = write("s", as_lines(lm_eval(1, [["-1.5", "False"]], ["a"]), lm_eval(2, [["x", "False"]])))
+    assert message_of(path).endswith("\n  - line 1, filtered_resps: got a likelihood, expected one response")
+
+
 def test_choices_of_several_contexts_are_no_answers(write: Write) -> None:
     one = lm_eval(1, [["-1", "False"], ["-2", "False"]], ["a", "b"])
     one["arguments"]["gen_args_1"]["arg_0"] = "another"
