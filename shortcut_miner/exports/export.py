@@ -131,7 +131,7 @@ def export(
     --------
     >>> export("vqa-ce", "vqa-jsn")
     Traceback (most recent call last):
-    shortcut_miner.errors.ConfigError: to: got 'vqa-jsn', expected one of vqa-json, huggingface. ...
+    shortcut_miner.errors.ConfigError: to: got 'vqa-jsn', expected one of vqa-json, huggingface, ...
     """
     writer = exporter(to)
     path, target = as_path("folder", folder), as_path_if_given("out", out)
