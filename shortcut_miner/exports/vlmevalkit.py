@@ -197,11 +197,13 @@ def _notes(mark: str, names: list[str], choices: list[str]) -> list[str]:
 
 
 def _run(names: list[str], choices: list[str], images: Images) -> str:
-    start = '(cd VLMEvalKit && LMUData="$OUT" python'
+    """Return the commands; images that VLMEvalKit unpacked for another export must not be taken for these."""
+    start = "(cd VLMEvalKit && python"
     end = '\\\n    --model MODEL --work-dir "$RESULTS"'
     lines = [
         "git clone https://github.com/open-compass/VLMEvalKit && pip install -e VLMEvalKit",
-        f"OUT=$(realpath {{out}}); RESULTS=$PWD/{_RESULTS}",
+        f"OUT=$(realpath {{out}}); RESULTS=$PWD/{_RESULTS}; export LMUData=$(mktemp -d)",
+        'ln -s "$OUT"/*.tsv "$LMUData"',
     ]
     if images.kind == "none":
         lines.append(

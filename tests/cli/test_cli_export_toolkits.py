@@ -30,7 +30,7 @@ def answered(asked: list[dict[str, Any]], answers: Answers) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
 
@@ -106,12 +106,54 @@ def test_answers_score_as_they_do_without_the_toolkit(
     assert direct.json["scores"]["accuracy"]["overall"]["all"]["MODEL"]["value"] > 0
 
 
+# Toolkit -> where its program runs, and the files of the export that it is handed.
+HANDED = {
+    "lxmert": ("lxmert-run", ["vqa-ce_questions.json"]),
+    "lavis": ("LAVIS", [f"{stem}.json" for stem in STEMS]),
+    "mmf": ("mmf", [f"{stem}.jsonl" for stem in STEMS]),
+    "vlmevalkit": ("VLMEvalKit", ["run_short_answers.py"]),
+}
+# Says where it is, what it got, and what is in the folders that hold data.
+PROGRAM = """#!/bin/sh
+echo "in $(pwd):"
+printf '%s\\n' "$@"
+ls "${LMUData:-.}"
+cat data/vqa/test.json 2> /dev/null || true
+"""
+
+
 @pytest.mark.parametrize("toolkit", TOOLKITS)
-def test_commands_are_what_a_shell_takes(run_cli: RunCli, built: Path, tmp_path: Path, toolkit: str) -> None:
-    exported = run_cli("export", built, "--to", toolkit, "--out", tmp_path / "it's", "--format", "json")
-    for command in (exported.json["run"], exported.json["read_back"]):
-        assert subprocess.run(["sh", "-n", "-c", command], capture_output=True).stderr == b""
-        assert "{out}" not in command
+def test_the_commands_hand_the_files_to_the_toolkit(
+    run_cli: RunCli, built: Path, tmp_path: Path, toolkit: str
+) -> None:
+    out = tmp_path / "it's out"
+    exported = run_cli("export", built, "--to", toolkit, "--out", out, "--format", "json")
+    programs = tmp_path / "bin"
+    for folder in (
+        programs,
+        tmp_path / "lxmert/data/vqa",
+        *(tmp_path / place for place, _ in HANDED.values()),
+    ):
+        folder.mkdir(parents=True)
+    (tmp_path / "lxmert/data/vqa/trainval_ans2label.json").write_text("{}")
+    for name in ("git", "pip", "python", "mmf_predict"):
+        write(programs / name, PROGRAM)
+        (programs / name).chmod(0o755)
+    done = subprocess.run(
+        ["sh", "-e", "-c", exported.json["run"]],
+        cwd=tmp_path,
+        env={"PATH": f"{programs}:/usr/bin:/bin", "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    place, files = HANDED[toolkit]
+    assert f"in {tmp_path / place}:" in done.stdout
+    for path in (out / name for name in files):
+        assert path.is_file()
+        handed = path.read_text() if toolkit == "lxmert" else str(path)
+        assert handed in done.stdout
+    assert ("vqa_ce_openended.tsv\n" in done.stdout) == (toolkit == "vlmevalkit")
 
 
 @pytest.mark.parametrize("toolkit", TOOLKITS)

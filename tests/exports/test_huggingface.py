@@ -96,14 +96,14 @@ def test_images_are_in_it_and_can_be_seen(tmp_path: Path, pictures: Images) -> N
 
 
 def test_addresses_are_named_and_not_fetched(tmp_path: Path, pictures: Images) -> None:
-    """What lies on this machine stays there, if it is named by file:// as its place."""
+    """What is named by file:// stays where it is, and is seen."""
     places = {one: f"file://{place}" for one, place in pictures.places.items()}
     out = tmp_path / "out"
     out.mkdir()
     write(sets_of(hard_table().head(9)), Images(kind="addresses", places=places), out)
     tables, printed = loaded(out, tmp_path)
     assert "image|vqa-ce|easy|image|[(10, 20), " in printed
-    assert tables["vqa-ce", "easy"]["image"][0] == {"bytes": None, "path": places["0"]}
+    assert tables["vqa-ce", "easy"]["image"][0] == {"bytes": None, "path": pictures.places["0"]}
 
 
 def test_an_image_of_several_questions_is_stored_once_in_a_group(tmp_path: Path) -> None:
