@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import polars as pl
 import pyarrow as pa
@@ -17,6 +18,7 @@ from shortcut_miner.exports.images import Images
 from shortcut_miner.storage import ROW_GROUP_SIZE
 
 IMAGE = "image"
+_LOCAL = "file://"
 # Readers hold a row group at a time.
 _ROWS_WITH_IMAGES = 100
 # Files are as large as the library's own, so that a part of them can be fetched.
@@ -128,9 +130,10 @@ def _write_split(
         part = folder / f"{stem}.part{len(parts)}"
         parts.append(part)
         with part.open("wb") as file, _writer(file, schema, images) as writer:
-            while group is not None and file.tell() < _SHARD_BYTES:
+            is_full = False
+            while group is not None and not is_full:
                 writer.write_table(group, row_group_size=ROW_GROUP_SIZE)
-                group = next(groups, None)
+                group, is_full = next(groups, None), file.tell() >= _SHARD_BYTES
     names = [f"{stem}-{number:05d}-of-{len(parts):05d}.parquet" for number in range(len(parts))]
     for part, name in zip(parts, names, strict=True):
         part.rename(folder / name)
@@ -167,10 +170,19 @@ def _image_column(ids: list[str], images: Images) -> pa.Array:
     """Return images as the library stores them; null where there is none."""
     places = images.places
     if images.kind == "addresses":
-        values = [{"bytes": None, "path": places[one]} if one in places else None for one in ids]
+        values = [{"bytes": None, "path": _reference(places[one])} if one in places else None for one in ids]
         return pa.array(values, _IMAGE_TYPE)
     read = {one: _read(places[one]) for one in dict.fromkeys(ids) if one in places}
     return pa.array([read.get(one) for one in ids], _IMAGE_TYPE)
+
+
+def _reference(address: str) -> str:
+    """Return an address as the library opens it; what is on this machine, which it opens as a path only.
+
+    >>> _reference("file:///data/my%20image.jpg"), _reference("https://example.org/1.jpg")
+    ('/data/my image.jpg', 'https://example.org/1.jpg')
+    """
+    return unquote(address.removeprefix(_LOCAL)) if address.startswith(_LOCAL) else address
 
 
 def _read(path: str) -> dict[str, Any]:

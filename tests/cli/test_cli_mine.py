@@ -73,7 +73,7 @@ def test_out_holds_rules_that_other_commands_read(run_cli: RunCli, tmp_path: Pat
     dry = run_cli(*tokens, "--min-count", 2, "--out", out, "--dry-run")
     assert (dry.code, out.exists()) == (0, False)
     ran = run_cli(*tokens, "--min-count", 2, "--out", out)
-    assert (ran.code, set(contents(out))) == (0, {"rules.parquet", "manifest.json", "run.json"})
+    assert (ran.code, set(contents(out))) == (0, {"rules.parquet", "README.md", "manifest.json", "run.json"})
     assert f"written: {out}" in ran.err
     assert re.search(r"^took [\d.]+ s \(read .*, encode .*, mine .*, write .*\), peak memory", ran.err, re.M)
     assert run_cli("rules", out).out == ran.out

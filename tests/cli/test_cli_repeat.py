@@ -11,7 +11,7 @@ from shortcut_miner.version import __version__
 
 Files = dict[str, Path | None]
 SMALL = ("--min-count", 2, "--threads", 1)
-WRITTEN = 9
+WRITTEN = 10
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_a_sweep_too(run_cli: RunCli, files: Files, tmp_path: Path) -> None:
     assert run_cli("vqa-ce", "sweep", *options(files), *few, "--out", out).code == 0
     ran = run_cli("repeat", out)
     assert (ran.code, ran.err) == (0, "")
-    assert "2 of 2 files, byte for byte" in ran.out
+    assert "3 of 3 files, byte for byte" in ran.out
 
 
 def test_inputs_are_found_by_their_digest_whatever_they_are_called(

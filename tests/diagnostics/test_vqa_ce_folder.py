@@ -109,7 +109,12 @@ def test_score_writes_its_tables(folder: Path, world: DemoWorld, tmp_path: Path)
     score(folder, {"m": world.grounded_predictions}, ScoreConfig(resamples=20), tmp_path)
     written = {path.name for path in tmp_path.iterdir()}
     scores = {f"scores.{ending}" for ending in ("parquet", "json", "md", "tex")}
-    assert written == scores | {"scores_long.tex", "exploited_shortcuts.parquet", "manifest.json"}
+    assert written == scores | {
+        "scores_long.tex",
+        "exploited_shortcuts.parquet",
+        "README.md",
+        "manifest.json",
+    }
     assert json.loads((tmp_path / "scores.json").read_text())["accuracy"]["overall"]["all"]["m"]["n"] == 1685
 
 

@@ -44,7 +44,11 @@ def test_the_files(built: Path) -> None:
         for what in ("questions", "annotations")
     }
     tables = {f"{name}.parquet" for name in ("augmentations", "skipped", "questions", "pools")}
-    assert {path.name for path in built.iterdir()} == official | tables | {"manifest.json", "run.json"}
+    assert {path.name for path in built.iterdir()} == official | tables | {
+        "README.md",
+        "manifest.json",
+        "run.json",
+    }
 
 
 def test_the_manifest_counts_everything(built: Path) -> None:

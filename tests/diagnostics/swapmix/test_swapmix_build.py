@@ -20,7 +20,8 @@ from shortcut_miner.storage import ROW_GROUP_SIZE, read_provenance
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 PERFECT = SwapMixConfig(plan="perfect-sight")
-PLAN_FILES = {"swaps.parquet", "similar_classes.parquet", "questions.parquet", "manifest.json", "run.json"}
+TABLES = {"swaps.parquet", "similar_classes.parquet", "questions.parquet"}
+PLAN_FILES = TABLES | {"README.md", "manifest.json", "run.json"}
 
 
 @pytest.fixture(scope="module")
