@@ -87,7 +87,8 @@ def test_all_problems_of_all_models_are_told_with_what_to_do() -> None:
     assert str(caught.value).splitlines() == [
         "predictions: got ids that don't fit the 4 questions, expected one answer for each and no other. "
         "Correct the files, or leave these questions out for all models with --on-missing skip, or leave "
-        "these answers out with --on-extra ignore, or keep one answer a question with --on-duplicate first.",
+        "these answers out with --on-extra ignore, or keep one answer a question with --on-duplicate first, "
+        "or give the files of one run alone.",
         "  - predictions of m (m.json, m.json): 1 x repeated question id: 'q1'",
         "  - predictions of n (m.json): 2 x question without a prediction: 'q0', 'q1'",
         "  - predictions of n (m.json): 1 x prediction for an unknown question: 'x'",

@@ -22,7 +22,7 @@ from shortcut_miner.cli.options import (
     Out,
     Shown,
     Threads,
-    named_files,
+    file_lists,
 )
 from shortcut_miner.cli.room import run_build, run_score
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
@@ -90,6 +90,7 @@ def score(
         What swapmix build wrote; none with --class-results.
     predictions : list of str, optional
         NAME=FILE for each model: Parquet, CSV, JSONL or JSON with question_id, perturbation and answer.
+        NAME=F1,F2 joins the files of one model.
     class_results : Path, optional
         Result JSON of the released evaluation script's class (object) run, in place of a folder.
     attribute_results : Path, optional
@@ -99,7 +100,7 @@ def score(
     most : int
         Most classes to print of each model.
     """
-    files = named_files(predictions or (), "--predictions")
+    files = file_lists(predictions or (), "--predictions")
 
     def work(target: Path | None, on_stage: "OnStage | None") -> "ScoreReport":
         from shortcut_miner.diagnostics.swapmix.score import score_any

@@ -157,7 +157,7 @@ def fit_answers(
         }
         for kind, (these, what) in found.items():
             if len(these) and _is_error(kind, options):
-                kinds.add(kind)
+                kinds |= {kind, "several"} if kind == "repeated" and len(parts) > 1 else {kind}
                 problems.append(f"{name}: {len(these):,} x {what}: {examples(these)}")
         counts = {MISSING: len(missing), EXTRA: len(extra)} | repeated
         dropped |= {f"{role}: {reason}": count for reason, count in counts.items() if count}
@@ -210,5 +210,6 @@ def _advice(kinds: set[str]) -> str:
         "missing": "leave these questions out for all models with --on-missing skip",
         "extra": "leave these answers out with --on-extra ignore",
         "repeated": "keep one answer a question with --on-duplicate first",
+        "several": "give the files of one run alone",
     }
     return ", or ".join(["Correct the files", *(way for kind, way in ways.items() if kind in kinds)])

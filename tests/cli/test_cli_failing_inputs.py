@@ -163,20 +163,35 @@ def test_the_truth_beside_the_response_is_not_scored(failing: Path, built: Path,
     assert chosen.json
 
 
-PREDICTIONS = ("p6.jsonl", "p10.json", "p9.json", "p3.json", "x1.xlsx", "n2.npz", "n5.feather")
+PREDICTIONS = ("p6.jsonl", "p10.json", "p9.json", "p3.json", "x1.xlsx", "n5.feather")
 
 
 @pytest.mark.parametrize("name", PREDICTIONS)
-def test_answers_are_read_or_said_to_be_what_they_are(
+def test_answers_are_read_whatever_their_names(
     name: str, failing: Path, built: Path, run_cli: RunCli
 ) -> None:
     file = failing / "predictions" / name
-    ran = run_cli("vqa-ce", "score", built, "--predictions", f"m={file}")
-    if ran.code:
-        message = told(ran, file)
-        ways_out = ("Give it to ", "Name its columns with --columns", "write other arrays as Parquet")
-        assert name == "p3.json" or any(way in message for way in ways_out)
-        assert not re.search(r"Remove it|broken JSON|Name the member", message)
+    words = ("vqa-ce", "score", built, "--format", "json", "--predictions")
+    ran = run_cli(*words, f"m={file}")
+    assert ran.code == 0, ran.err
+    same = run_cli(*words, f"m={failing / 'predictions' / 'p10.json'}")
+    assert ran.json["scores"] == same.json["scores"]
+    inspected = run_cli("inspect", file)
+    assert inspected.code == 0
+    assert "vqa-ce score --predictions" in inspected.out
+
+
+def test_arrays_are_said_to_be_none_of_answers(failing: Path, built: Path, run_cli: RunCli) -> None:
+    file = failing / "predictions" / "n2.npz"
+    message = told(run_cli("vqa-ce", "score", built, "--predictions", f"m={file}"), file)
+    assert "write other arrays as Parquet" in message
+
+
+def test_two_ids_of_samples_ask(failing: Path, built: Path, run_cli: RunCli) -> None:
+    file = failing / "predictions" / "s7.jsonl"
+    message = told(run_cli("vqa-ce", "score", built, "--predictions", f"m={file}"), file)
+    assert "got the doc.question_id '0' and the doc.id '2'" in message
+    assert "--columns question_id=doc.id" in message
 
 
 # ---- labels and regions ----

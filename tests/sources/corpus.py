@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from sources.logs import eval_log, json_log, sample
 
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
@@ -130,7 +131,12 @@ CORPUS: dict[str, dict[str, bytes]] = {
         "GQA predictions JSON": lines([{"questionId": "1", "prediction": "red"}]),
         "VLMEvalKit results JSON": lines([{"index": 1, "prediction": "red"}]),
         "VQA results JSON": lines(_RECORDS),
+        "predictions JSON in an object": lines({"results": _RECORDS}),
+        "predictions JSON by question id": lines({"1": "red", "2": "no"}),
         "lmms-eval samples JSONL": lines(*_SAMPLES),
+        "lm-eval samples JSONL": lines(*(one | {"prompt_hash": "0f"} for one in _SAMPLES)),
+        "inspect_ai log": eval_log([sample(1), sample(2)]),
+        "inspect_ai log JSON": json_log([sample(1), sample(2)]),
         "predictions JSONL": lines(*_RECORDS),
         "VLMEvalKit results TSV": b"index\tprediction\n1\tred\n",
         "VLMEvalKit results xlsx": xlsx(index=[1], prediction=["red"]),
@@ -202,9 +208,6 @@ OF_OTHERS: dict[str, tuple[bytes, str, str]] = {
 NOT_READ = {
     "POPE questions JSONL": lines(
         *({"question_id": n, "image": "COCO_7.jpg", "text": "Is it?", "label": "yes"} for n in (1, 2))
-    ),
-    "LLaVA answers JSONL": lines(
-        *({"question_id": n, "prompt": "Is it?", "text": "Yes.", "answer_id": "x"} for n in (1, 2))
     ),
     "Oscar feature TSV": f"7\t2\t{in_base64(*range(20))}\n".encode(),
     "text with 3 values in its first line and other numbers in others": b"milk,bread,eggs\nmilk\n",

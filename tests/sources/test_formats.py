@@ -69,7 +69,7 @@ def test_without_its_line_the_format_is_not_known(dots: Path, monkeypatch: pytes
 
 def test_kinds_are_named_once() -> None:
     kinds = [one.kind for one in all_formats()]
-    assert len(set(kinds)) == len(kinds) == 31
+    assert len(set(kinds)) == len(kinds) == 36
 
 
 def test_streamed_formats_say_how_they_are_packed(tmp_path: Path) -> None:

@@ -90,8 +90,8 @@ def score(
     tell = on_stage or (lambda stage: None)
     _check_runs(runs, importance or {})
     tell("read")
-    runs, file_notes = _with_files(runs, config)
     folder = read_folder(path)
+    runs, file_notes = _with_files(runs, config)
     recorded = dataclasses.asdict(config) | {"build": folder.manifest["config"]}
     read: dict[str, Any] = {name: [file for run in runs for file in run.files(name)] for name in CONDITIONS}
     read |= {

@@ -65,9 +65,10 @@ def score(
         No models, or different ones on both sides.
     """
     config = config or ScoreConfig()
-    first, first_notes = answer_files(named_path_lists("original", original), config)
-    second, second_notes = answer_files(named_path_lists("augmented", augmented), config)
-    _check_models(first, second)
+    named = named_path_lists("original", original), named_path_lists("augmented", augmented)
+    _check_models(*named)
+    folder = read_folder(path) if isinstance(path, Path) else None
+    (first, first_notes), (second, second_notes) = (answer_files(files, config) for files in named)
     sets = (
         {name: getattr(path, name) for name in path.given}
         if isinstance(path, PairFiles)
@@ -77,7 +78,6 @@ def score(
         role: [file for files in models.values() for file in files]
         for role, models in (("original", first), ("augmented", second))
     }
-    folder = read_folder(path) if isinstance(path, Path) else None
     recorded = dataclasses.asdict(config) | ({"build": folder.manifest["config"]} if folder else {})
     check_score_target(out, ScoreReport, COMMAND, recorded, inputs | sets, force=force)
     aligned = aligned_folder(folder) if folder else aligned_files(cast(PairFiles, path), config.on_bad_row)

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -42,7 +42,7 @@ class PlanAnswers:
         Of each row; equal answers have equal numbers. `NO_SWAP` where there is none.
     right : ndarray of int32
         Of each question's right answer; -1 if the model never gives it.
-    file : FileFacts
+    files : tuple of FileFacts
         What was read.
     notes : tuple of str
         What was decided, in words.
@@ -56,7 +56,7 @@ class PlanAnswers:
 
     answers: NDArray[np.int32]
     right: NDArray[np.int32]
-    file: FileFacts
+    files: tuple[FileFacts, ...]
     notes: tuple[str, ...]
     dropped: Mapping[str, int]
     names: pl.Series
@@ -112,14 +112,16 @@ def _normalised(answers: list[str]) -> list[str]:
     return list(pl.Series(answers).replace_strict(forms["answer"], forms["normalised"]).to_list())
 
 
-def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: ScoreConfig) -> PlanAnswers:
+def read_plan_answers(
+    paths: Sequence[Path], shape: PlanShape, excluded: set[str], config: ScoreConfig
+) -> PlanAnswers:
     """Return a model's answers to the rows of a plan.
 
     Parameters
     ----------
-    path : Path
-        A flat table (Parquet, CSV, JSONL, a JSON list, ...) of question_id, perturbation and answer, in any
-        order.
+    paths : sequence of Path
+        Flat tables (Parquet, CSV, JSONL, a JSON list, ...) of question_id, perturbation and answer, in any
+        order; several files are put together.
     shape : PlanShape
         The plan.
     excluded : set of str
@@ -135,7 +137,6 @@ def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: 
     SchemaError
         Perturbations without an answer, with two, or that the plan lacks: the message names questions.
     """
-    source = open_source(path, keep_workbooks=True)
     numbers = _Numbers(config.normalize)
     texts = None if config.extract is None else _Texts(extraction_for(config.extract, shape.questions))
     right = numbers.of(shape.questions["answer"])
@@ -145,13 +146,11 @@ def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: 
     unknown: list[str] = []
     dropped: Counter[str] = Counter()
     rows = left_out = extra = 0
-    flat = open_table(source)
-    if config.columns is None and flat.missing(COLUMNS):
-        check_no_other_kind(source, COLUMNS)
     known = pl.concat([places["question_id"], pl.Series(sorted(excluded), dtype=pl.String)])
     lost: set[str] = set()
-    for block in _blocks(flat, config, dropped):
-        ids, pairs = zeros_back(block["question_id"], known, str(path))
+    files, notes = list[FileFacts](), list[str]()
+    for flat, block in _blocks_of_all(paths, config, dropped, files, notes):
+        ids, pairs = zeros_back(block["question_id"], known, flat.path)
         lost.update(pairs["given"])
         joined = block.with_columns(ids).join(
             places, on="question_id", how="left", validate="m:1", maintain_order="left"
@@ -173,7 +172,7 @@ def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: 
         _put(answers, row, numbers.of(given), config.on_duplicate)
     is_missing = answers == NO_SWAP
     repeated = rows - int((~is_missing).sum())
-    _check_whole(path, shape, is_missing, repeated, unknown, config)
+    _check_whole(" and ".join(map(str, paths)), shape, is_missing, repeated, unknown, config)
     counts = {
         MISSING: int(is_missing.sum()),
         EXTRA: extra,
@@ -181,15 +180,15 @@ def read_plan_answers(path: Path, shape: PlanShape, excluded: set[str], config: 
     }
     dropped.update({reason: count for reason, count in counts.items() if count})
     told = {"answers to questions that the plan leaves out": left_out, LOST_ZEROS: len(lost)}
-    notes = [f"{what}: {count:,}" for what, count in told.items() if count]
+    notes += [f"{what}: {count:,}" for what, count in told.items() if count]
     table = None if texts is None else texts.table()
     if table is not None and config.extract is not None:
         notes.append(extraction_note(table, config.extract))
     return PlanAnswers(
         answers=answers,
         right=right,
-        file=source.facts(),
-        notes=(*flat.notes, *notes),
+        files=tuple(files),
+        notes=tuple(dict.fromkeys(notes)),
         dropped=dict(dropped),
         names=pl.Series([*numbers.given], dtype=pl.String),
         texts=table,
@@ -216,7 +215,7 @@ def _named(rows: pl.DataFrame) -> list[str]:
 
 
 def _check_whole(
-    path: Path,
+    path: str,
     shape: PlanShape,
     is_missing: NDArray[np.bool_],
     repeated: int,
@@ -249,6 +248,25 @@ def _check_whole(
             f"{len(is_missing):,} rows. {', or '.join(ways)}."
         )
         raise SchemaError(problem_list(title, problems))
+
+
+def _blocks_of_all(
+    paths: Sequence[Path],
+    config: ScoreConfig,
+    dropped: "Counter[str]",
+    files: list[FileFacts],
+    notes: list[str],
+) -> Iterator[tuple[FlatTable, pl.DataFrame]]:
+    """Give the answers of several files in blocks; their facts and notes are added as each file ends."""
+    for path in paths:
+        source = open_source(path, keep_workbooks=True)
+        flat = open_table(source)
+        if config.columns is None and flat.missing(COLUMNS):
+            check_no_other_kind(source, COLUMNS)
+        for block in _blocks(flat, config, dropped):
+            yield flat, block
+        files.append(source.facts())
+        notes += flat.notes
 
 
 def _blocks(flat: FlatTable, config: ScoreConfig, dropped: "Counter[str]") -> Iterator[pl.DataFrame]:

@@ -20,7 +20,7 @@ from shortcut_miner.diagnostics.swapmix.outputs import read_folder
 from shortcut_miner.diagnostics.swapmix.results import read_results
 from shortcut_miner.diagnostics.swapmix.shape import read_shape
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.options import reject
+from shortcut_miner.options import PathTexts, named_path_lists, reject
 from shortcut_miner.scoring.extraction import sentence_warning
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.files import FileFacts
@@ -70,7 +70,7 @@ class ScoreReport(reports.ScoreReport):
 
 def score_any(
     folder: Path | None,
-    predictions: Mapping[str, Path],
+    predictions: Mapping[str, PathTexts],
     class_results: Path | None,
     attribute_results: Path | None,
     config: ScoreConfig,
@@ -109,7 +109,7 @@ def score_any(
 
 def score(
     path: Path,
-    predictions: Mapping[str, Path],
+    predictions: Mapping[str, PathTexts],
     config: ScoreConfig,
     out: Path | None = None,
     *,
@@ -121,8 +121,9 @@ def score(
     ----------
     path : Path
         What ``swapmix build`` wrote.
-    predictions : mapping of str to Path
-        Model name -> file of question_id, perturbation and answer, one for each row of the plan.
+    predictions : mapping of str to path or sequence of path
+        Model name -> its file of question_id, perturbation and answer, one for each row of the plan; several
+        files are put together.
     config : ScoreConfig
         Options.
     out : Path, optional
@@ -144,10 +145,11 @@ def score(
     built = folder.manifest["config"]
     _check_k(config, int(built["k"]))
     recorded = dataclasses.asdict(config) | {"k": config.k or built["k"], "build": built}
-    read = {"folder": path, "predictions": [*predictions.values()]}
+    paths = named_path_lists("predictions", predictions)
+    read = {"folder": path, "predictions": [one for several in paths.values() for one in several]}
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
     shape, excluded = read_shape(folder), folder.excluded()
-    given = {model: read_plan_answers(file, shape, excluded, config) for model, file in predictions.items()}
+    given = {model: read_plan_answers(several, shape, excluded, config) for model, several in paths.items()}
     notes = [f"predictions of {model}: {note}" for model, one in given.items() for note in one.notes]
     kept, numbers = shape, {model: (one.answers, one.right) for model, one in given.items()}
     is_whole = _answered(shape, given, config)
@@ -165,7 +167,11 @@ def score(
         for model, one in given.items()
         if one.texts is not None
     ]
-    files = {f"predictions of {model}": one.file for model, one in given.items()}
+    files = {
+        f"predictions of {model}" + (f" ({at})" if at else ""): file
+        for model, one in given.items()
+        for at, file in enumerate(one.files)
+    }
     report = dataclasses.replace(
         judged,
         notes=tuple(notes),
@@ -196,7 +202,10 @@ def _answered(shape: PlanShape, given: Mapping[str, PlanAnswers], config: ScoreC
     lacking = {}
     for model, one in given.items() if config.on_missing == "skip" else ():
         is_short = np.logical_or.reduceat(one.answers == NO_SWAP, shape.first)
-        lacking[f"predictions of {model} ({one.file.name})"] = int(is_short.sum()), len(is_short)
+        lacking[f"predictions of {model} ({', '.join(file.name for file in one.files)})"] = (
+            int(is_short.sum()),
+            len(is_short),
+        )
         is_whole &= ~is_short
     if not is_whole.any():
         raise nothing_left(lacking, "question whose swaps all models answer")

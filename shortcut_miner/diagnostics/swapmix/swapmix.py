@@ -27,7 +27,6 @@ from shortcut_miner.options import (
     as_path_if_given,
     check_counts,
     fields_from,
-    named_paths,
     options_from,
 )
 
@@ -113,7 +112,7 @@ donor_detections, donor_detections_info
 def score(
     folder: PathText | None = None,
     *,
-    predictions: Mapping[str, PathText] | None = None,
+    predictions: Mapping[str, PathTexts] | None = None,
     class_results: PathText | None = None,
     attribute_results: PathText | None = None,
     out: PathText | None = None,
@@ -138,8 +137,8 @@ def score(
     ----------
     folder : path, optional
         What a build wrote; none with `class_results`.
-    predictions : mapping of str to path, optional
-        Model -> question_id, perturbation and answer, one for each row of the plan.
+    predictions : mapping of str to path or sequence of path, optional
+        Model -> its file of question_id, perturbation and answer, one for each row of the plan, or several.
     class_results, attribute_results : path, optional
         Result JSON of the released evaluation script's two runs, in place of a folder.
     out : path, optional
@@ -162,7 +161,7 @@ def score(
 
     return score_any(
         as_path_if_given("folder", folder),
-        named_paths("predictions", predictions or {}),
+        predictions or {},
         as_path_if_given("class_results", class_results),
         as_path_if_given("attribute_results", attribute_results),
         options_from(ScoreConfig, config, given),

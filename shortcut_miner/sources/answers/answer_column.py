@@ -67,7 +67,8 @@ def with_answer_names(flat: FlatTable, needs: dict[str, Column]) -> dict[str, Co
     found = answer_names(flat.columns)
     if flat.types or flat.form.startswith("JSON"):  # elsewhere numbers may be answers as well
         found.sort(key=lambda name: not holds_text(flat, name))
-    return needs | {"answer": replace(needs["answer"], names=tuple(found) or ANSWER_NAMES)}
+    others = [name for name in ANSWER_NAMES if name not in flat.columns]  # no text that may be a question
+    return needs | {"answer": replace(needs["answer"], names=tuple(found or others))}
 
 
 def check_columns(flat: FlatTable, needs: Needs, columns: Mapping[str, str]) -> None:

@@ -41,6 +41,9 @@ class _Choice(msgspec.Struct, gc=False):
     text: str = msgspec.field(name="arg_1")
 
 
+_CHOICES = msgspec.json.Decoder(dict[str, _Choice])
+
+
 def are_samples(lines: Sequence[tuple[int, bytes]]) -> bool:
     """Return whether lines are samples of lmms-eval; their metrics may be NaN, which is no JSON."""
     return any(_has_fields(line, _SAMPLE_FIELDS) for _, line in lines[:LOOKED_AT])
@@ -52,8 +55,10 @@ def are_lm_eval_samples(lines: Sequence[tuple[int, bytes]]) -> bool:
 
 
 def _has_fields(line: bytes, names: Iterable[str]) -> bool:
+    if not all(f'"{name}"'.encode() in line for name in names):  # before a long line is decoded
+        return False
     fields = fields_of(line)
-    return fields.keys() >= {*names} or (not fields and all(f'"{name}"'.encode() in line for name in names))
+    return not fields or fields.keys() >= {*names}
 
 
 def read_samples(content: Content, asked: Asked) -> AnswerRows:
@@ -145,14 +150,17 @@ def _check_one_filter(shown: str, filters: Sequence[str | None]) -> None:
 def _first_text(responses: _Responses) -> str | None:
     """Return the one response ("text", ["text"] or [["text", ...]]); None where there is none, or several.
 
-    Several are the choices of a multiple-choice task with their likelihoods: none of them is the answer.
+    Several are the choices of a multiple-choice task with their likelihoods: none of them is the answer. Nor
+    is a likelihood alone.
     """
     if isinstance(responses, str):
         return responses
     if len(responses) != 1:
         return None
     only = responses[0]
-    return only if isinstance(only, str) else next(iter(only), None)
+    if isinstance(only, str) or _logarithm(only) is not None:
+        return only if isinstance(only, str) else None
+    return next(iter(only), None)
 
 
 def _likeliest(responses: _Responses, arguments: msgspec.Raw | None) -> str | None:
@@ -164,13 +172,14 @@ def _likeliest(responses: _Responses, arguments: msgspec.Raw | None) -> str | No
     if arguments is None or isinstance(responses, str):
         return None
     try:
-        given = msgspec.json.decode(arguments, type=dict[str, _Choice])
+        given = _CHOICES.decode(arguments)
     except DECODE_ERRORS:
         return None
     choices = [given.get(f"gen_args_{at}") for at in range(len(given))]
     texts = [one.text for one in choices if one is not None]
     contexts = {one.context for one in choices if one is not None}
-    if len(texts) != len(responses) or len({*texts}) != len(texts) or len(contexts) != 1:
+    is_choice = len({*texts}) == len(texts) == len(responses) > 1  # one alone is the right answer's
+    if not is_choice or len(contexts) != 1:
         return None
     numbers = [_logarithm(one) for one in responses]
     if any(number is None for number in numbers):
@@ -181,14 +190,17 @@ def _likeliest(responses: _Responses, arguments: msgspec.Raw | None) -> str | No
 def _logarithm(response: str | list[str]) -> float | None:
     if isinstance(response, str) or len(response) != 2 or response[1] not in ("True", "False"):
         return None
-    with contextlib.suppress(ValueError):
-        if not math.isnan(number := float(response[0])):
-            return number
-    return None
+    try:
+        number = float(response[0])
+    except ValueError:
+        return None
+    return None if math.isnan(number) else number
 
 
 def _no_answer(position: int, field: str, responses: _Responses) -> Problem:
+    is_likelihood = len(responses) == 1 and len(responses[0]) > 0
     got = f"{len(responses)} responses" if len(responses) > 1 else "no response"
+    got = "a likelihood" if is_likelihood else got
     return Problem((position,), field, got, "one response")
 
 
