@@ -17,7 +17,9 @@ from typing import Any
 
 import polars as pl
 import pytest
-from diagnostics.room_cases import ROOMS, Demo, Room, fpvg_answers
+from diagnostics.room_cases import ROOMS, Demo, Room, fpvg_answers, rad_files
+from exports.cases import loaded
+from polars.testing import assert_frame_equal, assert_series_equal
 
 import shortcut_miner as sm
 from shortcut_miner import rooms
@@ -25,7 +27,9 @@ from shortcut_miner.datasets.reports import BuildReport
 from shortcut_miner.demo.run import run_demo
 from shortcut_miner.diagnostics.swapmix import plan_table
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError
+from shortcut_miner.exports.questions import read_question_sets
 from shortcut_miner.mining.threads import thread_count
+from shortcut_miner.schemas import Questions, validated
 from shortcut_miner.storage import read_provenance
 
 LIMIT = 600
@@ -311,6 +315,82 @@ def test_a_folder_can_be_repeated(room: Room, demo: Demo, tmp_path: Path) -> Non
     assert done.agrees
     assert done.files.keys() == {path.name for path in out.iterdir()} - {"run.json"}
     assert (done.command, done.out, done.notes) == (room.command, None, ())
+
+
+# ---- for other programs ----
+
+
+@each_room
+def test_every_table_opens_with_load_dataset(room: Room, built: Built, tmp_path: Path) -> None:
+    _, folder = built(room)
+    tables, _ = loaded(folder, tmp_path)
+    written = {path.stem: pl.read_parquet(path) for path in folder.glob("*.parquet")}
+    assert tables.keys() == {(name, "train") for name, table in written.items() if len(table)}
+    for (name, _), table in tables.items():
+        assert_frame_equal(table, written[name])
+    (first,) = loaded(folder, tmp_path, "(default)")[0].values()
+    assert_frame_equal(first, written["questions"])
+
+
+def test_a_folder_built_again_opens_with_its_new_rows(demo: Demo, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    for limit in (400, 300):
+        sm.rad.build(**rad_files(demo), out=out, limit=limit, force=True)
+        tables, _ = loaded(out, tmp_path, "questions")
+        assert len(tables["questions", "train"]) == limit
+
+
+@each_room
+def test_question_sets_are_as_promised(room: Room, built: Built) -> None:
+    _, folder = built(room)
+    questions = read_question_sets(folder)
+    assert (questions.command, questions.path) == (room.command, folder)
+    assert questions.read_back.startswith(f"{room.folder} score {folder} --")
+    assert "{predictions}" in questions.read_back
+    for splits in questions.sets.values():
+        for table in splits.values():
+            validated(table, Questions, "questions")
+            assert len(table) > 0
+            assert table["question_id"].is_sorted()
+            assert table.filter(pl.col("answer").is_not_null() & pl.col("answers").is_null()).is_empty()
+
+
+@each_room
+def test_an_export_leaves_the_folder_as_it_is_and_gives_the_same_bytes(
+    room: Room, built: Built, tmp_path: Path
+) -> None:
+    _, folder = built(room)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    outs = [tmp_path / name for name in ("a", "b")]
+    for out in outs:
+        done = sm.export(folder, "huggingface", out=out)
+        assert (done.is_complete, done.images_found) == (True, None)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    contents = [
+        {path.name: path.read_bytes() for path in out.iterdir() if path.name != "run.json"} for out in outs
+    ]
+    assert contents[0] == contents[1]
+    assert manifest_of(outs[0])["inputs"][0]["sha256"] == hashlib.sha256(before["manifest.json"]).hexdigest()
+
+
+def test_what_vqa_ce_offers_is_every_question_once(built: Built) -> None:
+    report, folder = built(ROOMS[0])
+    (splits,) = read_question_sets(folder).sets.values()
+    assert [*splits] == ["counterexamples", "easy", "hard"]
+    for name, table in splits.items():
+        assert table["subset"].unique().to_list() == [name]
+    ids = pl.concat([table["question_id"] for table in splits.values()])
+    assert ids.sort().to_list() == report.tables["questions"]["question_id"].to_list()
+
+
+def test_what_rad_offers_are_augmentations_and_all_of_their_originals(built: Built) -> None:
+    _, folder = built(ROOMS[1])
+    sets = read_question_sets(folder).sets
+    assert [*sets["augmentations"]] == ["colors", "how-many", "what-kind"]
+    ids = pl.concat([table["question_id"] for table in sets["augmentations"].values()]).unique().sort()
+    assert_series_equal(sets["originals"]["originals"]["question_id"], ids)
+    augmented = sets["augmentations"]["colors"]
+    assert augmented["answers"].to_list() == [[answer] * 10 for answer in augmented["answer"]]
 
 
 # ---- reports ----
