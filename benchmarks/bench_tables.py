@@ -1,8 +1,9 @@
 """Whether tables are read as fast as VQA's JSON files: the same rows in every form, side by side.
 
 A generated world of VQA v2's size (``vqa_world.py``) is written as Parquet, Arrow, CSV, JSON Lines and a
-folder of Parquet shards, with the labels of each question's image in the row. Each form is then read as ``vqa-ce
-build`` reads it, in a process of its own; forms take turns. The target is to be as fast as JSON, or faster.
+folder of Parquet shards, with the labels of each question's image in the row. Each form is then read as
+``vqa-ce build`` reads it, in a process of its own; forms take turns. The target is to be as fast as JSON, or
+faster.
 
     python benchmarks/bench_tables.py --scale 1 --runs 3
 """
