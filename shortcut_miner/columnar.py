@@ -49,7 +49,7 @@ def look_at_columns(content: Content) -> Columns:
     One of COLUMNAR_ERRORS
         The file is damaged.
     """
-    if _form(content) == "Parquet":
+    if form_of(content) == "Parquet":
         with _parquet(content) as file:
             schema, total = file.schema_arrow, file.metadata.num_rows
     else:
@@ -63,7 +63,7 @@ def read_frame(content: Content, columns: Sequence[str] | None = None) -> pl.Dat
 
     A column that is read and occurs twice is an error too.
     """
-    if _form(content) == "Parquet":
+    if form_of(content) == "Parquet":
         with _parquet(content) as file:
             return _frame(file.read(columns=columns), columns)
     with _arrow(content) as (schema, batches):
@@ -74,7 +74,7 @@ def read_batches(
     content: Content, columns: Sequence[str], rows: int = _ROWS_AT_ONCE
 ) -> Iterator[pl.DataFrame]:
     """Give :func:`read_frame` in pieces of at most `rows` (of Arrow: as they are stored), at least one."""
-    if _form(content) != "Parquet":
+    if form_of(content) != "Parquet":
         yield read_frame(content, columns)
         return
     with _parquet(content) as file:
@@ -100,7 +100,8 @@ def read_metadata(path: Path) -> dict[bytes, bytes]:
         return file.metadata.metadata or {}
 
 
-def _form(content: Content) -> Literal["Parquet", "Arrow"]:
+def form_of(content: Content) -> Literal["Parquet", "Arrow"]:
+    """Return which of both a file, or its bytes, is; of another file a ValueError."""
     if isinstance(content, bytes):
         start = content[: len(ARROW_MAGIC)]
     else:

@@ -24,13 +24,16 @@ class MissingOptionsError(CycloptsError):
     """Needed arguments and options that were not given, all of them."""
 
     missing: Sequence[str] = ()
+    instead: Sequence[str] = ()
+    known: Sequence[str] = ()
 
     def in_words(self) -> str:
         """Return what is missing, and which unknown options may be meant."""
         advice = "a value. Give it" if len(self.missing) == 1 else "a value for each. Give them"
         unknown = filter(is_option_like, self.unused_tokens or ())
-        meant = [f" {token} is unknown.{near_names(token, self.missing, limit=1)}" for token in unknown]
-        return f"{', '.join(self.missing)}: missing, expected {advice}.{''.join(meant)}"
+        meant = [f" {token} is unknown.{near_names(token, self.known, limit=1)}" for token in unknown]
+        instead = f", or {' and '.join(self.instead)} instead" if self.instead else ""
+        return f"{', '.join(self.missing)}: missing, expected {advice}{instead}.{''.join(meant)}"
 
 
 def prepare_arguments(app: "App", commands: tuple[str, ...], arguments: "ArgumentCollection") -> None:
@@ -43,14 +46,36 @@ def prepare_arguments(app: "App", commands: tuple[str, ...], arguments: "Argumen
 def _check_all_given(arguments: "ArgumentCollection") -> None:
     """Raise MissingOptionsError, with ``--out`` of a build among the missing where others are."""
     missing = [one.name for one in arguments if one.required and not (one.children or one.has_tokens)]
-    if missing:
+    lacking, instead = _ways_begun(arguments)
+    if missing := [*lacking, *missing]:
         out, dry_run = arguments.get("--out", None), arguments.get("--dry-run", None)
         is_needed = out is not None and out.parameter.help == OUT_IS_NEEDED
         if is_needed and not any(one is not None and one.has_tokens for one in (out, dry_run)):
             missing.append("--out")
         error = MissingOptionsError()
-        error.missing = missing
+        error.missing, error.instead = missing, instead
+        error.known = [one.name for one in arguments]
         raise error
+
+
+def _ways_begun(arguments: "ArgumentCollection") -> tuple[list[str], list[str]]:
+    """Return what is missing of files that are taken in one of several ways, and what may be instead.
+
+    A dataclass of files names its ``ways``: of each, what it needs and what may be beside. The one that was
+    begun counts, else the first.
+    """
+    for argument in arguments:
+        hints = get_args(argument.hint) or (argument.hint,)
+        if ways := next((hint.ways for hint in hints if hasattr(hint, "ways")), ()):
+            options = {one.field_info.name: one for one in argument.children}
+            begun = [way for way in ways if any(options[name].has_tokens for part in way for name in part)]
+            if len(begun) > 1:
+                break  # the dataclass itself tells
+            chosen, _ = begun[0] if begun else ways[0]
+            missing = [options[name].name for name in chosen if not options[name].has_tokens]
+            others = [options[name].name for needed, _ in ways if needed != chosen for name in needed]
+            return missing, others if missing and not begun else []
+    return [], []
 
 
 def _check_whole_numbers(arguments: "ArgumentCollection") -> None:

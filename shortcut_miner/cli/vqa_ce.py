@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from shortcut_miner.diagnostics.vqa_ce.sweep import SweepReport
     from shortcut_miner.timing import OnStage
 
-Files = Annotated[VqaCeFiles, Parameter(name="*", group=INPUTS, consume_multiple=1, negative=())]
+# None never comes: what is missing is told before.
+Files = Annotated[VqaCeFiles | None, Parameter(name="*", group=INPUTS, consume_multiple=1, negative=())]
 Method = Annotated[VqaCeConfig, Parameter(name="*", group=METHOD)]
 Counts = Annotated[list[int], Parameter(group=METHOD, converter=numbers_list, negative=())]
 Confidences = Annotated[list[float], Parameter(group=METHOD, converter=numbers_list, negative=())]
@@ -72,7 +73,7 @@ _SPARE = ("fires", "agrees", "rule", "q there")
 
 
 def build(
-    files: Files,
+    files: Files = None,
     *,
     rows: FirstRows = None,
     method: Method = _DEFAULT_METHOD,
@@ -88,6 +89,7 @@ def build(
     def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
         from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
 
+        assert files is not None
         return build_folder(
             files, method, target, limit=rows, threads=threads, force=force, on_stage=on_stage
         )
@@ -203,7 +205,7 @@ def print_accuracy(summary: "pl.DataFrame") -> None:
 
 
 def sweep(
-    files: Files,
+    files: Files = None,
     *,
     rows: FirstRows = None,
     min_counts: Counts = [8, 16, 32, 64],  # noqa: B006  # cyclopts shows it as the default; never changed
@@ -234,6 +236,7 @@ def sweep(
     def work(target: Path | None, on_stage: "OnStage | None") -> "SweepReport":
         from shortcut_miner.diagnostics.vqa_ce.sweep import sweep as sweep_thresholds
 
+        assert files is not None
         return sweep_thresholds(
             files,
             method,

@@ -3,6 +3,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from cli.commands import CHECKOUT, RunCli, options, tiny_world, write_world
@@ -89,11 +90,9 @@ def test_bad_usage_is_one_message_and_exit_code_2(
 # ---- missing arguments and options ----
 
 NEEDED_BY: dict[str, tuple[str, ...]] = {
-    "vqa-ce build": (
-        "--train-questions", "--train-annotations", "--val-questions", "--val-annotations", "--out",
-    ),
+    "vqa-ce build": ("--train-questions", "--val-questions", "--out"),
     "vqa-ce score": ("FOLDER", "--predictions"),
-    "vqa-ce sweep": ("--train-questions", "--train-annotations", "--val-questions", "--val-annotations"),
+    "vqa-ce sweep": ("--train-questions", "--val-questions"),
     "rad build": ("--questions", "--out"),
     "rad score": ("--original", "--augmented"),
     "fpvg build": ("--questions", "--scene-graphs", "--detections", "--out"),
@@ -105,6 +104,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "inspect": ("PATHS",),
     "repeat": ("FOLDER",),
 }  # fmt: skip
+INSTEAD = dict.fromkeys(("vqa-ce build", "vqa-ce sweep"), ", or --table instead")
 
 
 def test_every_command_that_needs_something_is_listed() -> None:
@@ -112,7 +112,9 @@ def test_every_command_that_needs_something_is_listed() -> None:
         app = build_app()
         for word in command.words:
             app = app[word]
-        return any(argument.required for argument in app.assemble_argument_collection())
+        arguments = app.assemble_argument_collection()
+        hints = [hint for one in arguments for hint in (one.hint, *get_args(one.hint))]
+        return any(one.required for one in arguments) or any(hasattr(hint, "ways") for hint in hints)
 
     assert {" ".join(command.words) for command in COMMANDS if needs(command)} == {*NEEDED_BY}
 
@@ -124,7 +126,7 @@ def test_all_that_is_missing_is_told_at_once(command: str, run_cli: RunCli) -> N
     assert (ran.code, ran.out, ran.err) == (
         2,
         "",
-        f"error: {', '.join(NEEDED_BY[command])}: missing, expected {advice}. "
+        f"error: {', '.join(NEEDED_BY[command])}: missing, expected {advice}{INSTEAD.get(command, '')}. "
         f"See: shortcut-miner {command} --help\n",
     )
 
@@ -132,9 +134,20 @@ def test_all_that_is_missing_is_told_at_once(command: str, run_cli: RunCli) -> N
 def test_what_is_given_is_not_missing(run_cli: RunCli) -> None:
     ran = run_cli("vqa-ce", "build", "--train-questions", "nope.json", "--val-anotations", "x", "--dry-run")
     assert ran.err == (
-        "error: --train-annotations, --val-questions, --val-annotations: missing, expected a value for each. "
-        "Give them. --val-anotations is unknown. Did you mean '--val-annotations'? "
-        "See: shortcut-miner vqa-ce build --help\n"
+        "error: --val-questions: missing, expected a value. Give it. --val-anotations is unknown. "
+        "Did you mean '--val-annotations'? See: shortcut-miner vqa-ce build --help\n"
+    )
+
+
+def test_the_other_way_to_give_questions_is_not_missing(run_cli: RunCli) -> None:
+    ran = run_cli("vqa-ce", "build", "--val-table", "nope.csv", "--dry-run")
+    assert ran.err.startswith("error: --table: missing, expected a value. Give it. See: ")
+    ran = run_cli("vqa-ce", "build", "--tabel", "nope.csv", "--dry-run")
+    assert "Give them, or --table instead. --tabel is unknown. Did you mean '--table'?" in ran.err
+    ran = run_cli("vqa-ce", "build", "--table", "t.csv", "--train-annotations", "a.json", "--dry-run")
+    assert ran.err == (
+        "error: train_annotations, table: got questions in two ways, expected one of them. "
+        "Leave out --train-annotations, or --table.\n"
     )
 
 

@@ -9,6 +9,7 @@ from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import find_shortcuts
+from shortcut_miner.diagnostics.vqa_ce.tables import open_tables, with_own_splits
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.search import cut_text
 from shortcut_miner.mining.threads import thread_count
@@ -48,14 +49,16 @@ def build(
     SourceError, ConfigError
         Bad input, or an output folder that can't be written; nothing on disk is changed then.
     """
-    config = config.for_files(files)
+    files = with_own_splits(files, config)
+    opened = open_tables(files, config)
+    config = config.for_files(files, has_labels=opened is not None and opened.has_labels)
     chosen = resolve_backend(backend)
     run = Run(
         files=files, backend=chosen.name, threads=threads or thread_count(), on_stage=on_stage, force=force
     )
     run.check_out(out, outputs.COMMAND, options_of(config, limit), outputs.file_names(config))
     with timed(run.costs, "read", on_stage):
-        inputs = read_inputs(files, config, limit)
+        inputs = read_inputs(files, config, limit, opened)
     found = find_shortcuts(
         inputs.train, inputs.val, inputs.labels, config,
         threads=run.threads, backend=chosen, costs=run.costs, on_stage=on_stage,

@@ -1,14 +1,17 @@
 """Reading what VQA-CE needs: training and validation questions with answers, and object labels."""
 
 import dataclasses
+from collections.abc import Sequence
 
 import polars as pl
 
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables, open_tables, read_tables
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.labels import read_labels
+from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.question_sets import read_questions
 
 
@@ -19,34 +22,75 @@ class VqaCeInputs:
     Attributes
     ----------
     train, val : pl.DataFrame
-        schemas.Questions, in file order.
+        schemas.Questions, in file order; of tables also, where they have them, labels (List[String]: the
+        question's own objects, null = unknown), attributes (List[String]) and group (String).
     labels : pl.DataFrame or None
         schemas.Labels.
     facts : InputFacts
         Records, drops, notes and warnings.
+    has_images : bool
+        Whether image_id is of images, and no stand-in for a table's groups or questions.
     """
 
     train: pl.DataFrame
     val: pl.DataFrame
     labels: pl.DataFrame | None
     facts: InputFacts
+    has_images: bool = True
 
 
-def read_inputs(files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None) -> VqaCeInputs:
+def read_inputs(
+    files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None, tables: Tables | None = None
+) -> VqaCeInputs:
     """Return the inputs of a build; `limit` keeps the first questions of both splits.
+
+    Parameters
+    ----------
+    tables : Tables, optional
+        What :func:`.tables.open_tables` gives for these files, where they are tables.
 
     Raises
     ------
     SourceError
         A file that can't be read or has rows that don't fit; see :mod:`shortcut_miner.sources`.
     ConfigError
-        Objects are wanted, but there is no detections file.
+        Objects are wanted, but there is no detections file and no column of labels.
     """
-    if config.items != "words" and files.detections is None:
+    tables = tables or open_tables(files, config)
+    has_labels = tables is not None and tables.has_labels
+    if config.items != "words" and files.detections is None and not has_labels:
         raise ConfigError(
-            f"items: got {config.items} without detections, expected a file with the images' object labels. "
-            "Give --detections, or use --items words."
+            f"items: got {config.items} without detections, expected a file with the images' object labels"
+            f"{', or a column of labels' if tables else ''}. Give --detections, or use --items words."
         )
+    notes: tuple[str, ...] = ()
+    if tables is None:
+        train, val, readings = _read_files(files, config, limit)
+    else:
+        train, val, readings, notes = read_tables(tables, config, limit)
+    warnings: list[str | None] = [_shared_warning(train, val)]
+    labels = None
+    if config.items != "words" and files.detections is not None:
+        questions = (("training questions", train), ("validation questions", val))
+        roles = [*readings]
+        readings["detections"] = read_labels(files.detections, on_bad_row=config.on_bad_row)
+        labels = readings["detections"].table
+        for at, (split, table) in enumerate(questions):
+            both = (readings[_role_of(at, roles)], readings["detections"])
+            warnings.append(
+                check_image_join(table["image_id"], labels["image_id"], left=split, readings=both)
+            )
+    facts = InputFacts.of(readings, warnings)
+    facts = dataclasses.replace(facts, notes=(*facts.notes, *notes))
+    return VqaCeInputs(
+        train=train, val=val, labels=labels, facts=facts, has_images=tables is None or tables.has_images
+    )
+
+
+def _read_files(
+    files: VqaCeFiles, config: VqaCeConfig, limit: int | None
+) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Reading]]:
+    assert files.train_questions is not None and files.val_questions is not None
     skip = config.on_bad_row
     train, readings = read_questions(
         files.train_questions, files.train_annotations, roles=_TRAIN, on_bad_row=skip, limit=limit
@@ -54,22 +98,13 @@ def read_inputs(files: VqaCeFiles, config: VqaCeConfig, limit: int | None = None
     val, val_readings = read_questions(
         files.val_questions, files.val_annotations, roles=_VAL, on_bad_row=skip, limit=limit
     )
-    readings |= val_readings
-    warnings: list[str | None] = [_shared_warning(train, val)]
-    labels = None
-    if config.items != "words" and files.detections is not None:
-        readings["detections"] = read_labels(files.detections, on_bad_row=skip)
-        labels = readings["detections"].table
-        splits = (
-            ("training questions", train, "train_questions"),
-            ("validation questions", val, "val_questions"),
-        )
-        for split, table, role in splits:
-            both = (readings[role], readings["detections"])
-            warnings.append(
-                check_image_join(table["image_id"], labels["image_id"], left=split, readings=both)
-            )
-    return VqaCeInputs(train=train, val=val, labels=labels, facts=InputFacts.of(readings, warnings))
+    return train, val, readings | val_readings
+
+
+def _role_of(at: int, roles: Sequence[str]) -> str:
+    """Return the reading that holds the training (0) or validation (1) questions; one table may hold both."""
+    names = (_TRAIN[0], _VAL[0]) if _TRAIN[0] in roles else TABLE_ROLES
+    return names[at] if names[at] in roles else names[0]
 
 
 def _shared_warning(train: pl.DataFrame, val: pl.DataFrame) -> str | None:

@@ -37,6 +37,7 @@ from shortcut_miner.schemas import (
     SplitQuestions,
     validated,
 )
+from shortcut_miner.sources.questions.table_rows import GROUP
 from shortcut_miner.storage import Provenance, parquet_stream
 
 COMMAND = "vqa-ce build"
@@ -56,9 +57,8 @@ def describe(
     counts = {
         "train_questions": len(inputs.train),
         "train_rows": rows,
-        "train_images": inputs.train["image_id"].n_unique(),
         "val_questions": len(inputs.val),
-        "val_images": inputs.val["image_id"].n_unique(),
+        **_clusters(inputs),
         "answers": found.training.vocabulary.class_count,
         "distinct_items": found.training.vocabulary.item_count,
         "frequent_items": _frequent_items(found),
@@ -90,6 +90,18 @@ def describe(
         dropped={reason: count for reason, count in dropped.items() if count},
     )
     return provenance, _figures(found, modality)
+
+
+def _clusters(inputs: VqaCeInputs) -> dict[str, int]:
+    """Return how many images, and groups of a table, the questions of each split belong to."""
+    columns = {"images": "image_id"} if inputs.has_images else {}
+    columns |= {"groups": GROUP} if GROUP in inputs.train.columns else {}
+    splits = {"train": inputs.train, "val": inputs.val}
+    return {
+        f"{split}_{name}": table[column].n_unique()
+        for split, table in splits.items()
+        for name, column in columns.items()
+    }
 
 
 def _possible(found: Shortcuts) -> dict[str, int]:
@@ -151,13 +163,20 @@ def in_words(provenance: Provenance) -> dict[str, str]:
     kinds = ", ".join(f"{n[f'rules_{kind}']} {kind}" for kind in counted)
     left_out = [f"{count:,} {reason}" for reason, count in provenance.dropped.items()]
     return {
-        "training": f"{n['train_questions']} questions about {n['train_images']} images",
-        "validation": f"{n['val_questions']} questions about {n['val_images']} images",
+        "training": _asked(n, "train"),
+        "validation": _asked(n, "val"),
         "left out": "; ".join(left_out) if left_out else "nothing",
         "rules": f"{n['rules']} ({kinds}), each in {n['min_count']} or more training rows",
         "classifier": f"{n['classifier_rules']} of them",
         "split": f"{n['easy']} easy, {n['counterexamples']} counterexamples, {n['hard']} hard",
     }
+
+
+def _asked(n: Mapping[str, str], split: str) -> str:
+    """Return how many questions a split has, and about what."""
+    images, groups = n.get(f"{split}_images"), n.get(f"{split}_groups")
+    about = f" about {images} images" if images else ""
+    return f"{n[f'{split}_questions']} questions{about}" + (f" in {groups} groups" if groups else "")
 
 
 def file_names(config: VqaCeConfig) -> list[str]:

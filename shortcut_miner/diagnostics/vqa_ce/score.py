@@ -1,7 +1,8 @@
 """Score: the article's table for any number of models, and which shortcuts each model exploits.
 
 Accuracy overall and per subset (Dancette et al., ICCV 2021, Table 3), with intervals by bootstrap over
-images; and per rule how often a model gives the rule's answer where the rule fires (section 4.3).
+images, or a table's groups; and per rule how often a model gives the rule's answer where the rule fires
+(section 4.3).
 """
 
 import dataclasses
@@ -21,6 +22,7 @@ from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
 from shortcut_miner.diagnostics.vqa_ce.encoded import EncodedFolder, encode_folder, normalised
 from shortcut_miner.diagnostics.vqa_ce.outputs import VqaCeFolder, read_folder
+from shortcut_miner.diagnostics.vqa_ce.shortcuts import cluster_column
 from shortcut_miner.encoding import accepted_classes, numbers_of
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining.evidence.measures import binomial_excess_p, false_discovery_q
@@ -155,14 +157,18 @@ def score(
         folder.split.select("question_id", "subset"), on="question_id", how="left", validate="1:1",
         maintain_order="left",
     )  # fmt: skip
-    groups = questions.select("question_id", "subset")
+    clusters = cluster_column(questions)
+    added = questions.select("question_id", "subset", *({clusters} - {"image_id"}))
     scored = pl.concat(
         score_questions(questions, table, scorer=scorer, model=name, soft_labels=weights).join(
-            groups, on="question_id", how="left", validate="1:1", maintain_order="left"
+            added, on="question_id", how="left", validate="1:1", maintain_order="left"
         )
         for name, table in everyone.items()
     )
-    options: dict[str, Any] = {"by": GROUPS, "resamples": config.resamples, "seed": config.seed}
+    options: dict[str, Any] = {"by": GROUPS, "clusters": clusters}
+    options |= {"resamples": config.resamples, "seed": config.seed}
+    if clusters != "image_id" and config.resamples:
+        told += (f"intervals by bootstrap over groups: {questions[clusters].n_unique():,}",)
     report = ScoreReport(
         command=COMMAND,
         scores=_in_order(summarise(scored, **options), list(everyone)),

@@ -29,6 +29,7 @@ from shortcut_miner.mining.matcher import Accepted, MatchTotals, RuleIndex, inde
 from shortcut_miner.mining.memory import BYTES_A_MEASURED_RULE, check_fits
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.search import search_rules
+from shortcut_miner.sources.questions.table_rows import GROUP
 from shortcut_miner.timing import OnStage, StageCost, timed
 from shortcut_miner.transactions import Transactions
 
@@ -239,9 +240,13 @@ def _halves(train: pl.DataFrame, config: VqaCeConfig) -> tuple[pl.DataFrame, pl.
     """Return the questions to mine, and those that a holdout keeps for testing."""
     if not config.holdout:
         return train, None
-    groups = train["group"] if "group" in train.columns else train["image_id"]
-    held_out = is_held_out(groups, config.seed)
+    held_out = is_held_out(train[cluster_column(train)], config.seed)
     return train.filter(~held_out), train.filter(held_out)
+
+
+def cluster_column(questions: pl.DataFrame) -> str:
+    """Return the column whose values' questions stay together: a table's groups, else images."""
+    return GROUP if GROUP in questions.columns else "image_id"
 
 
 def _encode_training(

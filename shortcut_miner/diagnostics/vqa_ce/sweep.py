@@ -21,6 +21,7 @@ from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts, find_shortcuts, subsets
+from shortcut_miner.diagnostics.vqa_ce.tables import open_tables, with_own_splits
 from shortcut_miner.encoding import accepted_classes
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining.backends import Backend, resolve_backend
@@ -93,7 +94,9 @@ def sweep(
     """
     _check_options(config, min_counts, min_confidences, scorer)
     chosen = resolve_backend(backend)
-    config = config.for_files(files)
+    files = with_own_splits(files, config)
+    opened = open_tables(files, config)
+    config = config.for_files(files, has_labels=opened is not None and opened.has_labels)
     lowest = dataclasses.replace(
         config, min_count=min(min_counts), min_support=None, min_confidence=min(min_confidences)
     )
@@ -104,7 +107,7 @@ def sweep(
     options = {name: value for name, value in options_of(config, limit).items() if name not in _REPLACED}
     run.check_out(out, COMMAND, options | compared, ("sweep.parquet",))
     with timed(run.costs, "read", on_stage):
-        inputs = read_inputs(files, lowest, limit)
+        inputs = read_inputs(files, lowest, limit, opened)
     judged = choose_scorer(inputs.val, scorer)
     found = find_shortcuts(
         inputs.train, inputs.val, inputs.labels, lowest,

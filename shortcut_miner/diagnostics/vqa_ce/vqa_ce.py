@@ -48,16 +48,22 @@ __all__ = ["ScoreConfig", "VqaCeConfig", "VqaCeFiles", "build", "explain", "scor
 
 def build(
     *,
-    train_questions: PathText,
+    train_questions: PathText | None = None,
     train_annotations: PathText | None = None,
-    val_questions: PathText,
+    val_questions: PathText | None = None,
     val_annotations: PathText | None = None,
+    table: PathTexts | None = None,
+    val_table: PathTexts | None = None,
     detections: PathTexts | None = None,
     out: PathText | None = None,
     limit: int | None = None,
     threads: int | None = None,
     force: bool = False,
     config: VqaCeConfig | None = None,
+    columns: str | None = None,
+    item_columns: str | None = None,
+    split_column: str | None = None,
+    val_share: float | None = None,
     preset: Preset = "code",
     items: ItemKinds | None = None,
     tokenizer: Tokenizer = "basic_english",
@@ -86,7 +92,7 @@ def build(
 
     Parameters
     ----------
-    train_questions, train_annotations, val_questions, val_annotations, detections
+    train_questions, train_annotations, val_questions, val_annotations, table, val_table, detections
         See :class:`VqaCeFiles`.
     out : path, optional
         Folder to write; nothing is written without it.
@@ -98,7 +104,7 @@ def build(
         Replace the folder of a build with other options.
     config : VqaCeConfig, optional
         All options at once, in place of those that follow.
-    preset, items, ...
+    columns, preset, items, ...
         See :class:`VqaCeConfig`.
 
     Raises
@@ -209,10 +215,12 @@ def explain(
 
 def sweep(
     *,
-    train_questions: PathText,
+    train_questions: PathText | None = None,
     train_annotations: PathText | None = None,
-    val_questions: PathText,
+    val_questions: PathText | None = None,
     val_annotations: PathText | None = None,
+    table: PathTexts | None = None,
+    val_table: PathTexts | None = None,
     detections: PathTexts | None = None,
     min_counts: Sequence[int] = (8, 16, 32, 64),
     min_confidences: Sequence[float] = (0.2, 0.3, 0.5, 0.7, 0.9),
@@ -222,6 +230,10 @@ def sweep(
     threads: int | None = None,
     force: bool = False,
     config: VqaCeConfig | None = None,
+    columns: str | None = None,
+    item_columns: str | None = None,
+    split_column: str | None = None,
+    val_share: float | None = None,
     preset: Preset = "code",
     items: ItemKinds | None = None,
     tokenizer: Tokenizer = "basic_english",
@@ -247,7 +259,7 @@ def sweep(
 
     Parameters
     ----------
-    train_questions, train_annotations, val_questions, val_annotations, detections
+    train_questions, train_annotations, val_questions, val_annotations, table, val_table, detections
         See :class:`VqaCeFiles`.
     min_counts, min_confidences : sequence
         Thresholds to combine.
@@ -257,7 +269,7 @@ def sweep(
         As for :func:`build`.
     config : VqaCeConfig, optional
         All options at once, in place of those that follow; without thresholds.
-    preset, items, ...
+    columns, preset, items, ...
         See :class:`VqaCeConfig`.
 
     Raises

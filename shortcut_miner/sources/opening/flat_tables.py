@@ -30,6 +30,7 @@ import polars as pl
 from shortcut_miner.columnar import (
     COLUMNAR_ERRORS,
     columnar_form,
+    form_of,
     look_at_columns,
     read_batches,
     read_frame,
@@ -183,7 +184,8 @@ def records_table(path: str, parsed: ParsedJson) -> FlatTable:
 
 def open_columns(content: Path | bytes, path: str) -> FlatTable:
     """Return a Parquet or Arrow file, or its bytes, as a flat table."""
-    form = (columnar_form(content) if isinstance(content, bytes) else None) or "Parquet"
+    with column_errors(path, (columnar_form(content) if isinstance(content, bytes) else None) or "Parquet"):
+        form = form_of(content)
     with column_errors(path, form):
         found = look_at_columns(content)
     return FlatTable(

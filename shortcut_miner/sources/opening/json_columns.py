@@ -5,6 +5,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -31,6 +33,7 @@ from shortcut_miner.sources.opening.ids import (
 )
 from shortcut_miner.sources.opening.json_records import Chunk
 from shortcut_miner.sources.opening.json_text import Raws, fields_of
+from shortcut_miner.sources.opening.list_columns import plain_text_lists
 from shortcut_miner.sources.opening.nested import NoListError, listed_keys, listed_texts
 from shortcut_miner.sources.opening.reading import RECORD, Problem, shown_value
 from shortcut_miner.sources.opening.serialised import LISTS_NOTE
@@ -110,7 +113,7 @@ class JsonColumns:
         decisions: Counter[str] = Counter()
         seen: Seen = {}
         for ours, name in self.fields.items():
-            values = [getattr(record, self.places[name]) for record in chunk.records]
+            values = list(map(attrgetter(self.places[name]), chunk.records))
             kind = self.needs[ours].kind
             if kind in ("texts", "keys"):
                 column, count, bad = _list_column(values, kind, name, place, columns[RECORD], seen)
@@ -136,6 +139,8 @@ def _json_column(values: list[Any], kind: Kind, path: str) -> tuple[pl.Series, i
     """Return values as their kind has them, and how many whole floats became integers."""
     if kind == "id":
         return whole_column(id_column(values))
+    if kind == "value" and {*map(type, values)} <= {str, NoneType}:
+        return pl.Series(values, dtype=pl.String), 0
     if kind == "value":
         floats = sum(isinstance(one, float) and one.is_integer() for one in values)
         return pl.Series([_shown(one) for one in values], dtype=pl.String), floats
@@ -161,6 +166,9 @@ def _list_column(
     values: list[Any], kind: Kind, name: str, place: Place, records: pl.Series, seen: Seen
 ) -> tuple[pl.Series, int, list[Problem]]:
     """Return values as lists of text or as the keys of records, and how many lists were written as text."""
+    if (plain := plain_text_lists(values)) is not None:
+        no_keys = pl.Series([None], dtype=TARGETS["keys"]).new_from_index(0, len(values))
+        return plain if kind == "texts" else no_keys, 0, []
     is_text = [isinstance(one, str) for one in values]
     cells = pl.Series(
         [one if told else None for one, told in zip(values, is_text, strict=True)], dtype=pl.String

@@ -1,6 +1,9 @@
 """Columns of lists built from one flat column: ten times faster than from Python lists of lists."""
 
 from collections.abc import Sequence
+from itertools import chain
+from types import NoneType
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -33,13 +36,26 @@ def list_column(flat: pl.Series, lengths: ArrayLike, is_null: ArrayLike | None =
     return column if isinstance(column, pl.Series) else column.to_series()
 
 
+def plain_text_lists(values: Sequence[object]) -> pl.Series | None:
+    """Return JSON values as a List[String] column if they are lists of texts, or null; else None.
+
+    >>> plain_text_lists([["a"], None]).to_list(), plain_text_lists([["a"], [1]]), plain_text_lists(["a"])
+    ([['a'], None], None, None)
+    """
+    if not {*map(type, values)} <= {list, NoneType}:
+        return None
+    lists: Any = values
+    is_plain = {*map(type, chain.from_iterable(filter(None, lists)))} <= {str}
+    return text_lists(lists) if is_plain else None
+
+
 def text_lists(lists: Sequence[Sequence[str] | None]) -> pl.Series:
     """Return lists of text, some of them null, as a List[String] column.
 
     >>> text_lists([["a", "b"], None, []]).to_list()
     [['a', 'b'], None, []]
     """
-    flat = [one for listed in lists if listed for one in listed]
+    flat = list(chain.from_iterable(filter(None, lists)))
     lengths = np.fromiter((len(listed) if listed else 0 for listed in lists), np.int64, len(lists))
     is_null = np.fromiter((listed is None for listed in lists), np.bool_, len(lists))
     return list_column(pl.Series(flat, dtype=pl.String), lengths, is_null)

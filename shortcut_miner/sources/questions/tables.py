@@ -1,44 +1,50 @@
-"""Questions with their answers as one flat table of any form, its columns named freely.
+"""Questions with their answers as flat tables of any form, one file or several, their columns named freely.
 
 Forms: Parquet, Arrow, CSV, JSON Lines, a JSON list of records, xlsx.
 """
 
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 import polars as pl
 
+from shortcut_miner.columnar import columnar_form
 from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow, named_columns
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.columns import Column, Kind, optional
-from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_columns
-from shortcut_miner.sources.opening.json_text import decoding_error, first_bytes, split_lines
-from shortcut_miner.sources.opening.reading import (
-    RECORD,
-    Problem,
-    Reading,
-    bad_records,
-    check_on_bad_row,
-    find_duplicates,
-    find_problems,
-    is_blank,
-    settle,
-    without_bad,
+from shortcut_miner.sources.opening.files import (
+    Opened,
+    Source,
+    facts_of_all,
+    file_facts,
+    find_file,
+    in_background,
+    open_source,
+    system_errors,
 )
-from shortcut_miner.sources.recognise import check_no_other_kind
+from shortcut_miner.sources.opening.flat_tables import open_columns, open_table
+from shortcut_miner.sources.opening.json_text import first_bytes, split_lines
+from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
+from shortcut_miner.sources.questions.table_rows import (
+    COLUMNS,
+    NAME_COLUMNS,
+    OWN_COLUMNS,
+    QuestionTable,
+    Wanted,
+    read_rows,
+)
 
-COLUMNS = (
-    "question_id", "image_id", "question", "question_type", "answer_type", "answer", "answers", "split",
-)  # fmt: skip
-_NEEDED = ("question_id", "question", "answer")
-_KINDS: dict[str, Kind] = {"question_id": "id", "image_id": "id", "answers": "texts"}
-_KEY = "answer_record_key"
-_NAME, _RENAME = "Name its columns with --columns", "Rename its columns"
+__all__ = [
+    "COLUMNS", "OWN_COLUMNS", "QuestionTable", "Wanted", "check_same_columns", "column_names", "is_table",
+    "open_question_table", "read_question_table", "read_question_tables",
+]  # fmt: skip
+_FILE = "file"
+_IN_SEVERAL = "question_id: expected in one file only"
 
 
-def column_names(mapping: str | None) -> dict[str, str]:
+def column_names(mapping: str | None, columns: Sequence[str] = COLUMNS) -> dict[str, str]:
     """Return our column -> the file's, as in ``question=text,answer=label``.
 
     Raises
@@ -51,7 +57,7 @@ def column_names(mapping: str | None) -> dict[str, str]:
     >>> column_names("answer=label")["answer"], column_names(None)["answer"]
     ('label', 'answer')
     """
-    return dict(zip(COLUMNS, COLUMNS, strict=True)) | named_columns(mapping, COLUMNS)
+    return dict(zip(columns, columns, strict=True)) | named_columns(mapping, columns)
 
 
 def is_table(source: Source) -> bool:
@@ -60,6 +66,31 @@ def is_table(source: Source) -> bool:
         return True
     lines = split_lines(source)
     return len(lines) > 1 and lines[0][1].rstrip().endswith(b"}")
+
+
+def open_question_table(path: str | os.PathLike[str]) -> QuestionTable:
+    """Return a file as a table, told by its content.
+
+    Parquet and Arrow are left on disk: columns that nobody asks for, such as images, are never read.
+
+    Raises
+    ------
+    SourceError
+        The file can't be read, or is damaged.
+    """
+    if isinstance(path, str | Path):
+        shown, (place, member) = str(path), find_file(Path(path))
+        if member is None and place.is_file():
+            with system_errors(shown, place), place.open("rb") as handle:
+                start = handle.read(8)
+            if columnar_form(start):
+                file = Opened(
+                    path=shown, packing=(), name=place.name, size=place.stat().st_size, member=None,
+                    digest=in_background(lambda: file_facts(place).sha256),
+                )  # fmt: skip
+                return QuestionTable(flat=open_columns(place, shown), file=file)
+    source = open_source(path, keep_workbooks=True)
+    return QuestionTable(flat=open_table(source), file=source)
 
 
 def read_question_table(
@@ -97,59 +128,132 @@ def read_question_table(
         The file can't be read, lacks a column, or has bad rows: no id, a blank question, an id twice.
     """
     check_on_bad_row(on_bad_row)
-    source = open_source(path, keep_workbooks=True)
-    flat = open_table(source)
-    advice = _RENAME if columns is None else _NAME
-    needs = _needs(source, flat, columns or column_names(None), advice)
-    table, broken = read_columns(flat, needs, advice=advice)
-    total = flat.total if limit is None else min(limit, flat.total)
-    table = table.filter(pl.col(RECORD) < total).with_columns(
-        image_id=pl.when(is_blank("image_id").not_()).then("image_id").otherwise("question_id")
-    )
-    problems = [
-        *(_in_lines(flat, one) for one in broken if one.records[0] < total),
-        *find_problems(table, is_blank("question_id").fill_null(True), "question_id", "an id"),
-        *find_problems(table, is_blank("question").fill_null(True), "question", "text that is not blank"),
-        *find_duplicates(table, "question_id"),
+    advice = "Rename its columns" if columns is None else NAME_COLUMNS
+    wanted = Wanted(names=columns or column_names(None), advice=advice)
+    return read_question_tables([open_question_table(path)], wanted, on_bad_row=on_bad_row, limit=limit)
+
+
+def read_question_tables(
+    tables: Sequence[QuestionTable],
+    wanted: Wanted,
+    *,
+    first: int = 0,
+    on_bad_row: OnBadRow = "error",
+    limit: int | None = None,
+) -> Reading:
+    """Return the questions of one or several files as one table, in the order given.
+
+    Parameters
+    ----------
+    tables : sequence of QuestionTable
+        At least one.
+    wanted : Wanted
+        Which of their columns are read.
+    first : int
+        How many rows come before: where rows are numbered, the first one's number is one more.
+    on_bad_row : {"error", "skip"}
+        Raise for all rows of a file that don't fit at once, or skip and count them.
+    limit : int, optional
+        Look only at the first rows.
+
+    Returns
+    -------
+    Reading
+        A :class:`shortcut_miner.schemas.Questions`; where they were asked for and are there, with labels
+        (List[String]; null where nothing is known), group (String) and attributes (List[String], sorted:
+        ``column=value`` of each column of items that has a value).
+
+    Raises
+    ------
+    SourceError
+        As :func:`read_question_table`; files with other columns than the first, or with the same ids.
+    """
+    check_same_columns(tables, wanted)
+    frames: list[pl.DataFrame] = []
+    dropped: Counter[str] = Counter()
+    left, start = limit, first + 1
+    for at, table in enumerate(tables if left is None else tables[: _files_for(tables, left)]):
+        frame, lost = read_rows(table, wanted, first, on_bad_row, left)
+        frames.append(frame.with_columns(pl.lit(at, pl.UInt32).alias(_FILE)))
+        dropped.update(lost)
+        first += table.flat.total
+        left = None if left is None else left - table.flat.total
+    read = tables[: len(frames)]
+    whole, repeated = _without_repeated(pl.concat(frames), read, on_bad_row)
+    dropped.update(repeated)
+    image_ids, image_notes = canonical_image_ids(whole["image_id"])
+    whole = whole.with_columns(image_id=image_ids)
+    kind = f"questions {', '.join(dict.fromkeys(one.flat.form for one in read))}"
+    parts = [
+        Reading(table=whole.filter(pl.col(_FILE) == at).drop(_FILE), kind=kind, file=table.file.facts())
+        for at, table in enumerate(read)
     ]
-    dropped = settle(source, "questions", problems, total, on_bad_row, flat.label)
-    table = table.filter(~pl.col(RECORD).is_in(pl.Series(bad_records(problems), dtype=pl.UInt32).implode()))
-    image_ids, notes = canonical_image_ids(table["image_id"])
-    table = without_bad(table.with_columns(image_id=image_ids), problems)
+    files = [part.file for part in parts]
     return Reading(
-        table=table.select(*COLUMNS[:7], _KEY, "split"),
-        kind=f"questions {flat.form}",
-        file=source.facts(),
-        dropped=dropped,
-        notes=flat.notes + notes,
+        table=whole.drop(_FILE),
+        kind=kind,
+        file=files[0] if len(files) == 1 else facts_of_all(f"{len(files)} files", files),
+        dropped={reason: count for reason, count in dropped.items() if count},
+        notes=(*_notes(read, wanted, start), *image_notes),
+        parts=tuple(parts) if len(parts) > 1 else (),
     )
 
 
-def _needs(source: Source, flat: FlatTable, names: Mapping[str, str], advice: str) -> dict[str, Column]:
-    """Return what to read: columns named by the user must be there."""
-    needs = {
-        name: Column(_KINDS.get(name, "value"), name not in _NEEDED and theirs == name, (theirs,))
-        for name, theirs in names.items()
-    }
-    found = flat.names(needs)
-    missing = [
-        f"column {names[name]}: got no such column, expected the {name} of each row"
-        for name, need in needs.items()
-        if found[name] is None and not need.is_optional
-    ]
-    if missing:
-        check_no_other_kind(source, [names[name] for name in _NEEDED])
-    if missing or not flat.total:
-        got = f"a table of {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}"
-        title = f"{flat.path}: got {got}, expected {', '.join(_NEEDED)}. {advice}."
-        raise SourceError(problem_list(title, missing))
-    needs[_KEY] = Column("keys", is_optional=True, names=(names["answers"],))
-    return optional(needs)  # a record may lack one
+def check_same_columns(
+    tables: Sequence[QuestionTable], wanted: Wanted, columns: Collection[str] | None = None
+) -> None:
+    """Raise SourceError unless all files have the same of the columns that are read, or of `columns`."""
+    told = []
+    for ours, theirs in wanted.names.items() if len(tables) > 1 else ():
+        lacking = [one.file.name for one in tables if not one.has(theirs)]
+        if 0 < len(lacking) < len(tables) and (columns is None or ours in columns):
+            told.append(f"column {theirs}: not in {examples(lacking, limit=3)}")
+    if told:
+        raise SourceError(
+            problem_list(
+                f"{tables[0].flat.path} and {len(tables) - 1:,} more: got files with different columns, "
+                "expected the same in all. Add what is missing, or leave it out of all.",
+                told,
+            )
+        )
 
 
-def _in_lines(flat: FlatTable, problem: Problem) -> Problem:
-    """Return the problem of a record; that of a line that is no JSON object in words of lines."""
-    if flat.form != "JSONL" or problem.field != "record":
-        return problem
-    got = f"broken JSON ({decoding_error(flat.content[problem.records[0]])})"
-    return Problem(problem.records, "line", got, "one JSON object a line")
+def _files_for(tables: Sequence[QuestionTable], limit: int) -> int:
+    """Return how many files are needed for so many rows."""
+    rows = 0
+    for at, table in enumerate(tables, 1):
+        rows += table.flat.total
+        if rows >= limit:
+            return at
+    return len(tables)
+
+
+def _without_repeated(
+    rows: pl.DataFrame, tables: Sequence[QuestionTable], on_bad_row: OnBadRow
+) -> tuple[pl.DataFrame, Mapping[str, int]]:
+    """Return the rows without those whose id several files have, or raise for these."""
+    is_repeated = rows["question_id"].is_duplicated() if len(tables) > 1 else pl.Series([False])
+    if not is_repeated.any():
+        return rows, {}
+    repeated = rows.filter(is_repeated)
+    if on_bad_row == "error" or len(repeated) == len(rows):
+        names = [tables[at].flat.path for at in repeated[_FILE].unique().sort()]
+        ids = repeated["question_id"].unique(maintain_order=True)
+        raise SourceError(
+            f"{' and '.join(names[:3])}: got {len(ids):,} question_ids in several files ({examples(ids)}), "
+            "expected each in one. Leave one of the files out, or skip these questions with "
+            "--on-bad-row skip."
+        )
+    return rows.filter(~is_repeated), {_IN_SEVERAL: len(repeated)}
+
+
+def _notes(tables: Sequence[QuestionTable], wanted: Wanted, start: int) -> tuple[str, ...]:
+    """Return what was repaired, of which file of several, and what was decided, counted of all."""
+    decisions: Counter[str] = Counter()
+    for one in tables:
+        decisions.update(one.flat.decisions)
+    names = [f"{one.file.name}: " if len(tables) > 1 else "" for one in tables]
+    repairs = [f"{name}{text}" for name, one in zip(names, tables, strict=True) for text in one.flat.repairs]
+    numbered = wanted.is_own and not tables[0].takes(wanted, "question_id")
+    own = [f"no column {wanted.names['question_id']}: rows are numbered from {start:,}"] if numbered else []
+    return (*own, *repairs, *(f"{what}: {count:,}" for what, count in decisions.items() if count))

@@ -1,0 +1,186 @@
+"""Anybody's tables as training and validation questions: opened, cut, and read."""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from shortcut_miner.diagnostics.vqa_ce.config import COLUMNS, VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.shortcuts import cluster_column
+from shortcut_miner.errors import ConfigError
+from shortcut_miner.keyed_draws import draw_uniform, id_keys
+from shortcut_miner.options import named_items
+from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.sources.questions.table_folders import Part, files_of_table, has_own_splits, split_for
+from shortcut_miner.sources.questions.table_rows import GROUP, LABELS
+from shortcut_miner.sources.questions.tables import (
+    QuestionTable,
+    Wanted,
+    check_same_columns,
+    column_names,
+    open_question_table,
+    read_question_tables,
+)
+
+TABLE_ROLES = ("table", "val_table")
+_PARTS: tuple[Part, ...] = ("training", "validation")
+# What both tables must have, or neither.
+_OF_BOTH = ("question_id", "image_id", "answers", LABELS, GROUP)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Tables:
+    """Tables that are opened, but not read yet.
+
+    Attributes
+    ----------
+    train, val : tuple of QuestionTable
+        The files of --table, and those of --val-table; without one, the first are cut.
+    wanted : Wanted
+        Which of their columns are read.
+    notes : tuple of str
+        Which files and splits of folders were taken, and what else was decided.
+    """
+
+    train: tuple[QuestionTable, ...]
+    val: tuple[QuestionTable, ...]
+    wanted: Wanted
+    notes: tuple[str, ...]
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether questions have object labels of their own."""
+        return self.train[0].takes(self.wanted, LABELS)
+
+    @property
+    def has_images(self) -> bool:
+        """Whether questions say which image they are about."""
+        return self.train[0].takes(self.wanted, "image_id")
+
+
+def with_own_splits(files: VqaCeFiles, config: VqaCeConfig) -> VqaCeFiles:
+    """Return the files with one folder for both tables where it has splits of its own.
+
+    Raises
+    ------
+    ConfigError
+        Options that the files leave without meaning; nothing says which rows are split, or a cut is asked for
+        beside splits of a folder's own.
+    """
+    config.check_files(files)
+    if files.table is None or files.val_table is not None:
+        return files
+    has_splits, is_cut = has_own_splits(files.table), config.split_column or config.val_share
+    if has_splits and is_cut:
+        raise ConfigError(
+            f"table: got a folder with splits of its own ({files.table[0]}) and a cut, expected one of them. "
+            "Leave --split-column and --val-share out, or give the files to cut by name."
+        )
+    if not has_splits and not is_cut:
+        raise ConfigError(
+            "table: got nothing that says which rows are split, expected training and validation rows. "
+            "Give --val-table, --split-column or --val-share."
+        )
+    return dataclasses.replace(files, val_table=files.table) if has_splits else files
+
+
+def open_tables(files: VqaCeFiles, config: VqaCeConfig) -> Tables | None:
+    """Return the tables of a build, opened; None where its questions are no tables.
+
+    Raises
+    ------
+    SourceError
+        A file that can't be read, or files with different columns.
+    ConfigError
+        Labels from two places.
+    """
+    if files.table is None:
+        return None
+    notes: tuple[str, ...] = ()
+    opened = {}
+    roles: tuple[tuple[str, Sequence[Path] | None, Part], ...] = (
+        (TABLE_ROLES[0], files.table, "training"), (TABLE_ROLES[1], files.val_table, "validation"),
+    )  # fmt: skip
+    for role, places, part in roles:
+        found = files_of_table(places or (), part)
+        opened[role] = tuple(map(open_question_table, found.paths))
+        notes += tuple(f"{role}: {text}" for text in found.notes)
+    names = column_names(config.columns, COLUMNS)
+    if config.split_column is not None:
+        names["split"] = config.split_column
+    if files.detections is not None and names[LABELS] != LABELS:
+        raise ConfigError(
+            f"columns, detections: got labels from both, expected one of them. Leave labels={names[LABELS]} "
+            "or --detections out."
+        )
+    if files.detections is not None and opened["table"][0].has(LABELS):
+        notes += (f"column {LABELS}: left alone, objects are those of --detections",)
+    if config.items == "words" or files.detections is not None:
+        del names[LABELS]
+    wanted = Wanted(names=names, items=named_items(config.item_columns), is_own=True)
+    tables = Tables(train=opened["table"], val=opened["val_table"], wanted=wanted, notes=notes)
+    check_same_columns((*tables.train, *tables.val), wanted, _OF_BOTH)
+    return tables
+
+
+def read_tables(
+    tables: Tables, config: VqaCeConfig, limit: int | None = None
+) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Reading], tuple[str, ...]]:
+    """Return training and validation questions, the readings by role, and notes on how rows were cut.
+
+    Raises
+    ------
+    SourceError
+        See :func:`shortcut_miner.sources.questions.tables.read_question_tables`.
+    ConfigError
+        A cut that leaves no row on one side, or a column that does not say how to cut.
+    """
+    skip, wanted = config.on_bad_row, tables.wanted
+    if tables.val:
+        read = read_question_tables(tables.train, wanted, on_bad_row=skip, limit=limit)
+        before = sum(table.flat.total for table in tables.train)
+        val = read_question_tables(tables.val, wanted, first=before, on_bad_row=skip, limit=limit)
+        return read.table, val.table, dict(zip(TABLE_ROLES, (read, val), strict=True)), tables.notes
+    read = read_question_tables(tables.train, wanted, on_bad_row=skip)
+    place, note = _by_split(read.table, config) if config.split_column else _by_share(read.table, config)
+    train, val_rows = (read.table.filter(place == part) for part in ("train", "val"))
+    if limit is not None:
+        train, val_rows = train.head(limit), val_rows.head(limit)
+    return train, val_rows, {TABLE_ROLES[0]: read}, (*tables.notes, note)
+
+
+def _by_split(rows: pl.DataFrame, config: VqaCeConfig) -> tuple[pl.Series, str]:
+    """Return which rows are trained on ("train") and split ("val") by a column of theirs, in words too."""
+    counts = rows["split"].fill_null("").value_counts(sort=True, name="rows").sort("split")
+    names = counts["split"].to_list()
+    where = f"--split-column {config.split_column}"
+    advice = "Name another column, or cut by --val-share"
+    train, val = (split_for(part, names, where, advice) for part in _PARTS)
+    place = rows["split"].replace_strict({train: "train", val: "val"}, default=None, return_dtype=pl.String)
+    others = [f"{count:,} of {name!r}" for name, count in counts.iter_rows() if name not in (train, val)]
+    left_out = f"; rows left out: {', '.join(others)}" if others else ""
+    return place, f"{where}: mined from {train!r}, split {val!r}{left_out}"
+
+
+def _by_share(rows: pl.DataFrame, config: VqaCeConfig) -> tuple[pl.Series, str]:
+    """Return which rows are trained on and split by a draw for each group, in words too.
+
+    A group's side follows from its name and the seed: neither the order of rows nor other groups matter.
+    """
+    share = config.val_share or 0
+    groups = rows[cluster_column(rows)]
+    is_val = draw_uniform(id_keys(groups, config.seed, "val_share"), 0) < share
+    counts = {"train": int((~is_val).sum()), "val": int(is_val.sum())}
+    if not all(counts.values()):
+        raise ConfigError(
+            f"val_share: got no {'validation' if counts['train'] else 'training'} rows with {share} of "
+            f"{groups.n_unique():,} groups and seed {config.seed}, expected some on both sides. "
+            "Change --val-share or --seed, or name smaller groups."
+        )
+    place = pl.Series(np.where(is_val, "val", "train"))
+    return place, (
+        f"--val-share {share:g}: {counts['val']:,} of {len(rows):,} rows ({counts['val'] / len(rows):.1%}), "
+        f"{groups.filter(pl.Series(is_val)).n_unique():,} of {groups.n_unique():,} groups"
+    )

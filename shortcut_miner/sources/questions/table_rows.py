@@ -1,0 +1,228 @@
+"""One flat table of questions: which of its columns are read, and its rows as questions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from shortcut_miner.errors import SourceError, examples, problem_list
+from shortcut_miner.options import OnBadRow
+from shortcut_miner.sources.opening.columns import Column, Kind, optional
+from shortcut_miner.sources.opening.files import Opened, open_source
+from shortcut_miner.sources.opening.flat_tables import FlatTable, read_columns
+from shortcut_miner.sources.opening.json_text import decoding_error, fields_of
+from shortcut_miner.sources.opening.reading import (
+    RECORD,
+    Problem,
+    bad_records,
+    find_duplicates,
+    find_problems,
+    is_blank,
+    settle,
+)
+from shortcut_miner.sources.recognise import check_no_other_kind
+
+COLUMNS = (
+    "question_id", "image_id", "question", "question_type", "answer_type", "answer", "answers", "split",
+)  # fmt: skip
+LABELS, ATTRIBUTES, GROUP = "labels", "attributes", "group"  # beside these, where they are asked for
+OWN_COLUMNS = (*COLUMNS, LABELS, GROUP)
+NAME_COLUMNS = "Name its columns with --columns"
+_KINDS: dict[str, Kind] = {
+    "question_id": "id", "image_id": "id", GROUP: "id", "answers": "texts", LABELS: "texts",
+}  # fmt: skip
+_KEY = "answer_record_key"
+_ITEM = "item "  # before the name of a column whose values are items
+_UNTYPED = ("CSV", "xlsx")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is read of tables of questions.
+
+    Attributes
+    ----------
+    names : mapping of str to str
+        Our column -> the file's; one under another name than ours must be there.
+    items : tuple of str
+        Further columns of the file, whose values become items.
+    is_own : bool
+        Whether rows may be numbered where there are no ids, and an answer may be the most frequent of
+        several, or the only one; then a row without any answer is a bad one.
+    advice : str
+        What to do about columns that are missing.
+    """
+
+    names: Mapping[str, str]
+    items: tuple[str, ...] = ()
+    is_own: bool = False
+    advice: str = NAME_COLUMNS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionTable:
+    """A file opened as a table: the names of its columns are known, its rows are not read yet.
+
+    Attributes
+    ----------
+    flat : FlatTable
+    file : Opened
+        What the file is on disk.
+    seen : dict of str to bool
+        Columns that were looked for in all records, and whether any has it.
+    """
+
+    flat: FlatTable
+    file: Opened = field(repr=False)
+    seen: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
+
+    def has(self, column: str) -> bool:
+        """Return whether it has a column; of JSON whether any record has."""
+        if column in self.flat.columns or not self.flat.form.startswith("JSON"):
+            return column in self.flat.columns
+        if column not in self.seen:
+            self.seen[column] = self._some_record_has(column)
+        return self.seen[column]
+
+    def _some_record_has(self, column: str) -> bool:
+        name, escape = column.encode(), b"\\"  # a name that is not there as it is may be written with escapes
+        return any(
+            column in fields_of(raw) for raw in map(bytes, self.flat.content) if name in raw or escape in raw
+        )
+
+    def takes(self, wanted: Wanted, ours: str) -> bool:
+        """Return whether one of our columns is asked for and there."""
+        return ours in wanted.names and self.has(wanted.names[ours])
+
+
+def read_rows(
+    table: QuestionTable, wanted: Wanted, first: int, on_bad_row: OnBadRow, limit: int | None
+) -> tuple[pl.DataFrame, Mapping[str, int]]:
+    """Return the good rows of a table, and how many were left out by reason.
+
+    See :func:`.tables.read_question_tables`, which reads several, for the parameters, columns and errors.
+    """
+    flat = table.flat
+    rows, broken = read_columns(flat, _needs(table, wanted), advice=wanted.advice)
+    total = flat.total if limit is None else min(limit, flat.total)
+    rows = rows.filter(pl.col(RECORD) < total)
+    if flat.form in _UNTYPED:
+        rows = rows.with_columns(pl.col(pl.String).replace("", None))
+    if wanted.is_own and not table.takes(wanted, "question_id"):
+        number = pl.col(RECORD).cast(pl.Int64) + first + 1
+        rows = rows.with_columns(number.cast(pl.String).alias("question_id"))
+    if wanted.is_own:
+        rows = _with_lists(_with_most_frequent(rows, flat), flat)
+    own = [name for name in (LABELS, GROUP) if table.takes(wanted, name)]
+    places = {"image_id": ("image_id", GROUP), GROUP: (GROUP, "image_id")}
+    rows = rows.with_columns(
+        pl.coalesce(*(_if_given(one) for one in order if one in rows.columns), "question_id").alias(name)
+        for name, order in places.items()
+        if name in ("image_id", *own)
+    )
+    problems = [
+        *(_in_lines(flat, one) for one in broken if one.records[0] < total),
+        *find_problems(rows, is_blank("question_id").fill_null(True), "question_id", "an id"),
+        *find_problems(rows, is_blank("question").fill_null(True), "question", "text that is not blank"),
+        *find_duplicates(rows, "question_id"),
+    ]
+    if wanted.is_own:
+        problems += find_problems(
+            rows, pl.col("answer").is_null(), "answer", "an answer, or a list of answers"
+        )
+        for name in ("answers", LABELS):
+            if name in rows.columns:
+                has_null = pl.col(name).list.drop_nulls().list.len() < pl.col(name).list.len()
+                problems += find_problems(rows, has_null, name, "a list without nulls")
+    dropped = settle(flat.path, "questions", problems, total, on_bad_row, flat.label)
+    if bad := bad_records(problems):
+        rows = rows.filter(~pl.col(RECORD).is_in(pl.Series(bad, dtype=pl.UInt32).implode()))
+    if wanted.items:
+        rows, own = rows.with_columns(_attributes(wanted.items)), [*own, ATTRIBUTES]
+    return rows.select(*COLUMNS[:-1], _KEY, COLUMNS[-1], *sorted(own, reverse=True)), dropped
+
+
+def _if_given(column: str) -> pl.Expr:
+    return pl.when(is_blank(column).not_()).then(column)
+
+
+def _needs(table: QuestionTable, wanted: Wanted) -> dict[str, Column]:
+    """Return what to read: columns named by the user must be there."""
+    flat, names = table.flat, wanted.names
+    needed = {"question"} if wanted.is_own else {"question_id", "question", "answer"}
+    if wanted.is_own and not (table.takes(wanted, "answers") and names["answer"] == "answer"):
+        needed |= {"answer"}
+    needs = {
+        name: Column(_KINDS.get(name, "value"), name not in needed and theirs == name, (theirs,))
+        for name, theirs in names.items()
+    }
+    needs |= {f"{_ITEM}{name}": Column("value", names=(name,)) for name in wanted.items}
+    missing = {
+        ours: need.names[0]
+        for ours, need in needs.items()
+        if not need.is_optional and not table.has(need.names[0])
+    }
+    if missing:
+        asked = {*(names[name] for name in needed), *missing.values()}
+        check_no_other_kind(open_source(flat.path, keep_workbooks=True), asked)
+    if missing or not flat.total:
+        got = f"a table of {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}"
+        expected = ", ".join(name for name in COLUMNS if name in needed)
+        told = [
+            f"column {theirs}: got no such column, expected {_what(ours)} of each row"
+            for ours, theirs in missing.items()
+        ]
+        raise SourceError(
+            problem_list(f"{flat.path}: got {got}, expected {expected}. {wanted.advice}.", told)
+        )
+    needs[_KEY] = Column("keys", is_optional=True, names=(names["answers"],))
+    return optional(needs)  # a record may lack one
+
+
+def _what(ours: str) -> str:
+    return "a value for the items" if ours.startswith(_ITEM) else f"the {ours}"
+
+
+def _with_most_frequent(rows: pl.DataFrame, flat: FlatTable) -> pl.DataFrame:
+    """Return rows with the most frequent of the answers, the first of ties, where there is no answer."""
+    lacking = rows.filter(pl.col("answer").is_null(), pl.col("answers").list.len() > 0)
+    if lacking.is_empty():
+        return rows
+    most = (
+        lacking.select(RECORD, "answers")
+        .explode("answers")
+        .with_row_index("at")
+        .drop_nulls("answers")
+        .group_by(RECORD, "answers")
+        .agg(pl.len().alias("count"), pl.col("at").min())
+        .sort("count", "at", descending=[True, False])
+        .unique(RECORD, keep="first", maintain_order=True)
+        .select(RECORD, most="answers")
+    )
+    flat.decisions["answers taken as the most frequent of the list, the first of equally frequent ones"] += (
+        len(most)
+    )
+    joined = rows.join(most, on=RECORD, how="left", validate="1:1", maintain_order="left")
+    return joined.with_columns(answer=pl.coalesce("answer", "most")).drop("most")
+
+
+def _with_lists(rows: pl.DataFrame, flat: FlatTable) -> pl.DataFrame:
+    """Return rows whose only answer is also their list of answers, where there is none."""
+    is_alone = pl.col("answers").is_null() & pl.col("answer").is_not_null()
+    flat.decisions["rows with one answer"] += rows.select(is_alone.sum()).item()
+    alone = pl.when(is_alone).then(pl.concat_list("answer"))
+    return rows.with_columns(answers=pl.coalesce("answers", alone))
+
+
+def _attributes(items: tuple[str, ...]) -> pl.Expr:
+    """Return the items of the named columns as sorted texts; a cell without a value gives none."""
+    texts = [pl.lit(f"{name}=") + pl.col(f"{_ITEM}{name}") for name in items]
+    return pl.concat_list(texts).list.drop_nulls().list.sort().alias(ATTRIBUTES)
+
+
+def _in_lines(flat: FlatTable, problem: Problem) -> Problem:
+    """Return the problem of a record; that of a line that is no JSON object in words of lines."""
+    if flat.form != "JSONL" or problem.field != "record":
+        return problem
+    got = f"broken JSON ({decoding_error(flat.content[problem.records[0]])})"
+    return Problem(problem.records, "line", got, "one JSON object a line")
