@@ -115,6 +115,26 @@ def named_columns(mapping: str | None, known: Sequence[str]) -> dict[str, str]:
     return names
 
 
+def named_items(names: str | None) -> tuple[str, ...]:
+    """Return the columns whose values are items.
+
+    Raises
+    ------
+    ConfigError
+        A blank name, one that comes twice, or one with "=", which stands between a column and its value.
+
+    >>> named_items("genre, source"), named_items(None)
+    (('genre', 'source'), ())
+    """
+    if names is None:
+        return ()
+    check_texts(item_columns=names)
+    listed = tuple(one.strip() for one in names.split(","))
+    if len({*listed}) < len(listed) or any(not one or "=" in one for one in listed):
+        reject("item_columns", names, "different names of columns with commas between, without =")
+    return listed
+
+
 def option_name(name: str) -> str:
     """Return a field's option on the command line.
 

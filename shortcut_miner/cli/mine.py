@@ -48,6 +48,7 @@ def mine(
     *,
     words: Column = None,
     objects: Column = None,
+    item_columns: Column = None,
     answer: Annotated[str, Parameter(group=INPUTS)] = "answer",
     separator: Annotated[str, Parameter(group=INPUTS)] = ",",
     on_bad_row: Annotated[OnBadRow, Parameter(group=INPUTS)] = "error",
@@ -76,6 +77,8 @@ def mine(
     objects : str, optional
         Column of labels: lists of text, nested or written as text (JSON, Python), or labels with --separator
         between them.
+    item_columns : str, optional
+        Further columns, with commas between, whose values are items too, such as genre,source.
     answer : str
         Column of answers (classes): text or whole numbers.
     separator : str
@@ -114,7 +117,9 @@ def mine(
     def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
         from shortcut_miner.sources.item_tables import Columns
 
-        columns = Columns(words=words, objects=objects, answer=answer, separator=separator)
+        columns = Columns(
+            words=words, objects=objects, answer=answer, separator=separator, item_columns=item_columns
+        )
         return _mine(
             table, columns, options, target, show,
             on_bad_row=on_bad_row, limit=rows, threads=threads, force=force, on_stage=on_stage,

@@ -60,6 +60,7 @@ _EXPLOITED = {
     "rule_id": "rule",
     "antecedent_words": "words",
     "antecedent_objects": "objects",
+    "antecedent_attributes": "attributes",
     "answer": "answer",
     "firing_count": "fires",
     "agreement": "agrees",
@@ -188,8 +189,9 @@ def print_exploited(model: str, listed: "pl.DataFrame", most: int) -> None:
         )
         return
     if most:
-        rows = exploited.select(*_EXPLOITED).head(most).rows()
-        print_table(tuple(_EXPLOITED.values()), rows, right=_NUMBERS, spare=_SPARE)
+        columns = [name for name in _EXPLOITED if name in exploited.columns]
+        headings = [_EXPLOITED[name] for name in columns]
+        print_table(headings, exploited.select(columns).head(most).rows(), right=_NUMBERS, spare=_SPARE)
 
 
 def print_accuracy(summary: "pl.DataFrame") -> None:

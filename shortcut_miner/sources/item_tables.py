@@ -1,4 +1,4 @@
-"""Any table as rows of words, objects and an answer: what ``mine`` reads."""
+"""Any table as rows of words, objects, attributes and an answer: what ``mine`` reads."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
+from shortcut_miner.options import named_items
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_columns
@@ -17,22 +18,32 @@ from shortcut_miner.sources.opening.serialised import LISTS_NOTE, unpacked_cells
 from shortcut_miner.sources.recognise import check_no_other_kind
 from shortcut_miner.text import basic_english
 
+_ITEM = "item "  # and the name of an item column
+_UNTYPED = ("CSV", "xlsx")  # forms whose cells are text, and empty where they hold nothing
 WITHOUT_ANSWER = "rows without an answer"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
-    """Which columns hold what; text in `objects` is split at `separator`."""
+    """Which columns hold what; text in `objects` is split at `separator`.
+
+    Each value of `item_columns` (names with commas between) is an attribute, "column=value".
+    """
 
     words: str | None
     objects: str | None
     answer: str
     separator: str
+    item_columns: str | None = None
 
     def needs(self) -> dict[str, Column]:
         """Return what to read, by our names."""
         named = {"words": self.words, "objects": self.objects, "answer": self.answer}
-        return {ours: Column("any", names=(name,)) for ours, name in named.items() if name is not None}
+        needs = {ours: Column("any", names=(name,)) for ours, name in named.items() if name is not None}
+        further = {
+            f"{_ITEM}{name}": Column("value", names=(name,)) for name in named_items(self.item_columns)
+        }
+        return needs | further
 
 
 def read_table(path: Path, columns: Columns, *, skip_bad_rows: bool, limit: int | None) -> Reading:
@@ -41,18 +52,20 @@ def read_table(path: Path, columns: Columns, *, skip_bad_rows: bool, limit: int 
     Returns
     -------
     Reading
-        words and objects (List[String]; null = no such column or cell) and answer (String).
+        words and objects (List[String]; null = no such column or cell) and answer (String); with
+        item columns also attributes (List[String]; a cell without a value gives none).
 
     Raises
     ------
     SourceError
         The file can't be read, lacks a column, or has cells that don't fit.
     ConfigError
-        Neither words nor objects.
+        Neither words nor objects nor item columns.
     """
+    items = named_items(columns.item_columns)
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
-    if columns.words is None and columns.objects is None:
+    if columns.words is None and columns.objects is None and not items:
         raise ConfigError(
             f"--words, --objects: got neither, expected a column of items of {flat.path}. Name one or both "
             f"of {examples(flat.columns, limit=20)}."
@@ -63,6 +76,7 @@ def read_table(path: Path, columns: Columns, *, skip_bad_rows: bool, limit: int 
         {
             "words": _items(flat, table, "words", columns.words, None),
             "objects": _items(flat, table, "objects", columns.objects, columns.separator),
+            **({"attributes": _attributes(flat, table, items)} if items else {}),
             "answer": _answers(flat, table["answer"], columns.answer),
         }
     )
@@ -87,7 +101,7 @@ def _read(source: Source, flat: FlatTable, columns: Columns) -> pl.DataFrame:
         raise SourceError(
             f"{flat.path}: got a table with the columns {examples(flat.columns, limit=20) or 'none'}, "
             f"expected {examples(dict.fromkeys(missing))} too. "
-            "Name its columns with --words, --objects and --answer."
+            "Name its columns with --words, --objects, --item-columns and --answer."
         )
     table, problems = read_columns(flat, needs)
     if problems:
@@ -137,6 +151,15 @@ def _items(
         return table.select(basic_english(pl.col(ours))).to_series()
     split = pl.col(ours).str.split(separator).list.eval(pl.element().str.strip_chars())
     return table.select(split.list.eval(pl.element().filter(pl.element().str.len_bytes() > 0))).to_series()
+
+
+def _attributes(flat: FlatTable, table: pl.DataFrame, items: Sequence[str]) -> pl.Series:
+    """Return List[String]: the values of the item columns as "column=value"."""
+    cells = {name: pl.col(f"{_ITEM}{name}") for name in items}
+    if flat.form in _UNTYPED:  # there an empty cell has no value
+        cells = {name: pl.when(cell != "").then(cell) for name, cell in cells.items()}
+    texts = [pl.lit(f"{name}=") + cell for name, cell in cells.items()]
+    return table.select(pl.concat_list(texts).list.drop_nulls()).to_series()
 
 
 def _answers(flat: FlatTable, column: pl.Series, name: str) -> pl.Series:

@@ -222,3 +222,60 @@ def test_rules_written_block_by_block_are_those_of_one_table(
     assert len(found) > 6
     assert found["rule_id"].to_list() == [*range(len(found))]
     assert found.equals(mine_rules(lists, answer, min_count=1))
+
+
+def test_columns_whose_values_are_items(run_cli: RunCli, tmp_path: Path) -> None:
+    """In files of any kind; numbers are values as they are written, and a cell without one gives no item."""
+    rows = [
+        {"w": "a b", "genre": "news", "year": 2020, "is_long": True, "answer": "x"},
+        {"w": "a", "genre": "news", "year": 2020, "is_long": False, "answer": "x"},
+        {"w": "a", "genre": None, "year": None, "is_long": True, "answer": "y"},
+        {"w": "genre=news", "genre": "blog", "year": 2021, "is_long": None, "answer": "y"},
+    ]
+    frame = pl.DataFrame(rows)
+    frame.write_parquet(tmp_path / "t.parquet")
+    frame.write_csv(tmp_path / "t.csv")
+    frame.write_ndjson(tmp_path / "t.jsonl")
+    tokens = ("--words", "w", "--item-columns", "genre, year", "--min-count", 2, "--show", 99)
+    found = [run_cli("mine", tmp_path / f"t.{form}", *tokens) for form in ("parquet", "csv", "jsonl")]
+    assert found[0].code == 0
+    assert found[0].out == found[1].out == found[2].out
+    header = found[0].out.splitlines()[0].split()
+    assert header[:5] == ["rule", "words", "objects", "attributes", "answer"]
+    rules = run_cli("mine", tmp_path / "t.csv", *tokens, "--format", "json").json["rules"]
+    told = {
+        (*rule["antecedent_words"], "|", *rule["antecedent_attributes"], rule["answer"]): rule["rule_count"]
+        for rule in rules
+    }
+    assert told == {
+        ("a", "|", "x"): 2,
+        ("|", "genre=news", "x"): 2,
+        ("|", "year=2020", "x"): 2,
+        ("|", "genre=news", "year=2020", "x"): 2,
+        ("a", "|", "genre=news", "x"): 2,
+        ("a", "|", "year=2020", "x"): 2,
+        ("a", "|", "genre=news", "year=2020", "x"): 2,
+    }
+    alone = run_cli("mine", tmp_path / "t.parquet", "--item-columns", "is_long", "--min-count", 1)
+    assert "is_long=true" in alone.out
+    assert alone.code == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ("genre,genre", "item_columns: got 'genre,genre', expected different names of columns with commas"),
+        (
+            "a=b",
+            "item_columns: got 'a=b', expected different names of columns with commas between, without =",
+        ),
+        ("genre,", "item_columns: got 'genre,', expected different names of columns with commas between"),
+        ("type", "t.parquet: got a table with the columns 'genre', 'tags', 'answer', expected 'type' too."),
+        ("tags", "t.parquet: got a Parquet table"),
+    ],
+)
+def test_item_columns_that_can_not_be_read(columns: str, told: str, run_cli: RunCli, tmp_path: Path) -> None:
+    pl.DataFrame({"genre": ["a"], "tags": [["b"]], "answer": ["x"]}).write_parquet(tmp_path / "t.parquet")
+    ran = run_cli("mine", tmp_path / "t.parquet", "--item-columns", columns)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err

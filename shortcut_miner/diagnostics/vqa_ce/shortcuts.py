@@ -131,9 +131,10 @@ def find_shortcuts(
     Parameters
     ----------
     train, val : pl.DataFrame
-        schemas.Questions; the order of `train` decides ties at the top-answers cut.
+        schemas.Questions, perhaps with labels and attributes (see :mod:`shortcut_miner.encoding`) and group,
+        which stands for the image in holdout mode; the order of `train` decides ties at the top-answers cut.
     labels : pl.DataFrame or None
-        schemas.Labels of both; None only with ``config.items = "words"``.
+        schemas.Labels of both; None only with ``config.items = "words"`` or where questions have their own.
     config : VqaCeConfig
         Options.
     measure : bool

@@ -245,10 +245,10 @@ def verdict(thresholds: VerdictConfig, columns: Collection[str]) -> pl.Expr:
     )  # fmt: skip
 
 
-def is_held_out(image_ids: pl.Series, seed: int) -> pl.Series:
-    """Return Boolean per row: whether the image is in the half that is not mined.
+def is_held_out(groups: pl.Series, seed: int) -> pl.Series:
+    """Return Boolean per row: whether its image, or other group of rows, is in the half that is not mined.
 
-    Each image goes to a half by a keyed hash of its id, so neither the order of rows nor the other images
+    Each group goes to a half by a keyed hash of its id, so neither the order of rows nor the other groups
     matter; the halves are about equal.
     """
-    return pl.Series((id_keys(image_ids, seed, "holdout") & np.uint64(1)).astype(np.bool_))
+    return pl.Series((id_keys(groups, seed, "holdout") & np.uint64(1)).astype(np.bool_))
