@@ -24,8 +24,8 @@ from shortcut_miner.options import (
     check_whole,
     fill_in,
     named_columns,
+    named_items,
     option_name,
-    reject,
 )
 
 Preset = Literal["code", "paper"]
@@ -272,26 +272,6 @@ class VqaCeConfig:
                 f"val_table and {cut[0]}: got both, expected only one. "
                 f"Leave one of --val-table and {option_name(cut[0])} out."
             )
-
-
-def named_items(names: str | None) -> tuple[str, ...]:
-    """Return the columns whose values are items.
-
-    Raises
-    ------
-    ConfigError
-        A blank name, one that comes twice, or one with "=", which stands between a column and its value.
-
-    >>> named_items("genre, source"), named_items(None)
-    (('genre', 'source'), ())
-    """
-    if names is None:
-        return ()
-    check_texts(item_columns=names)
-    listed = tuple(one.strip() for one in names.split(","))
-    if len({*listed}) < len(listed) or any(not one or "=" in one for one in listed):
-        reject("item_columns", names, "different names of columns with commas between, without =")
-    return listed
 
 
 def _options(names: Sequence[str]) -> str:

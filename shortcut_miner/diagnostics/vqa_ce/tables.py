@@ -7,10 +7,11 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from shortcut_miner.diagnostics.vqa_ce.config import COLUMNS, VqaCeConfig, VqaCeFiles, named_items
+from shortcut_miner.diagnostics.vqa_ce.config import COLUMNS, VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import cluster_column
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.keyed_draws import draw_uniform, id_keys
+from shortcut_miner.options import named_items
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.table_folders import Part, files_of_table, has_own_splits, split_for
 from shortcut_miner.sources.questions.table_rows import GROUP, LABELS

@@ -33,7 +33,7 @@ from shortcut_miner.sources.opening.ids import (
 )
 from shortcut_miner.sources.opening.json_records import Chunk
 from shortcut_miner.sources.opening.json_text import Raws, fields_of
-from shortcut_miner.sources.opening.list_columns import plain_text_lists
+from shortcut_miner.sources.opening.list_columns import are_text_lists, text_lists
 from shortcut_miner.sources.opening.nested import NoListError, listed_keys, listed_texts
 from shortcut_miner.sources.opening.reading import RECORD, Problem, shown_value
 from shortcut_miner.sources.opening.serialised import LISTS_NOTE
@@ -166,9 +166,9 @@ def _list_column(
     values: list[Any], kind: Kind, name: str, place: Place, records: pl.Series, seen: Seen
 ) -> tuple[pl.Series, int, list[Problem]]:
     """Return values as lists of text or as the keys of records, and how many lists were written as text."""
-    if (plain := plain_text_lists(values)) is not None:
-        no_keys = pl.Series([None], dtype=TARGETS["keys"]).new_from_index(0, len(values))
-        return plain if kind == "texts" else no_keys, 0, []
+    if are_text_lists(values):
+        no_keys = pl.Series([None], dtype=TARGETS["keys"])
+        return text_lists(values) if kind == "texts" else no_keys.new_from_index(0, len(values)), 0, []
     is_text = [isinstance(one, str) for one in values]
     cells = pl.Series(
         [one if told else None for one, told in zip(values, is_text, strict=True)], dtype=pl.String

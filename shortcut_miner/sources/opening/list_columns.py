@@ -36,17 +36,15 @@ def list_column(flat: pl.Series, lengths: ArrayLike, is_null: ArrayLike | None =
     return column if isinstance(column, pl.Series) else column.to_series()
 
 
-def plain_text_lists(values: Sequence[object]) -> pl.Series | None:
-    """Return JSON values as a List[String] column if they are lists of texts, or null; else None.
+def are_text_lists(values: Sequence[Any]) -> bool:
+    """Return whether JSON values are lists of texts, or null.
 
-    >>> plain_text_lists([["a"], None]).to_list(), plain_text_lists([["a"], [1]]), plain_text_lists(["a"])
-    ([['a'], None], None, None)
+    >>> are_text_lists([["a"], None]), are_text_lists([["a"], [1]]), are_text_lists(["a"])
+    (True, False, False)
     """
     if not {*map(type, values)} <= {list, NoneType}:
-        return None
-    lists: Any = values
-    is_plain = {*map(type, chain.from_iterable(filter(None, lists)))} <= {str}
-    return text_lists(lists) if is_plain else None
+        return False
+    return {*map(type, chain.from_iterable(filter(None, values)))} <= {str}
 
 
 def text_lists(lists: Sequence[Sequence[str] | None]) -> pl.Series:
