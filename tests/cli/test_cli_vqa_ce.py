@@ -285,3 +285,26 @@ def test_demo_as_json_and_dry(run_cli: RunCli, tmp_path: Path, monkeypatch: pyte
     assert len(ran.json["planted"]) == 11
     assert ran.json["all_found"] is True
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_is_split_from_the_command_line(run_cli: RunCli, tmp_path: Path) -> None:
+    lines = [
+        f"is {word} good,{label},u{at}" for at in range(20) for word, label in (("it", "yes"), ("he", "no"))
+    ]
+    for name, some in (("1", lines[:30]), ("2", lines[30:])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["text,gold,user", *some]) + "\n")
+    tokens = (
+        "--table",
+        tmp_path / "1.csv",
+        tmp_path / "2.csv",
+        "--columns",
+        "question=text,answer=gold,group=user",
+    )
+    out = tmp_path / "out"
+    ran = run_cli("vqa-ce", "build", *tokens, "--val-share", "0.5", "--min-count", "3", "--out", out)
+    assert ran.code == 0, ran.err
+    assert "note: table: no column question_id: rows are numbered from 1\n" in ran.err
+    assert " groups\n" in ran.out
+    ran = run_cli("vqa-ce", "sweep", *tokens, "--val-share", "0.5", "--min-counts", "3,5", "--format", "json")
+    assert ran.code == 0, ran.err
+    assert {one["min_count"] for one in ran.json["sweep"]} == {3, 5}

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 
 import shortcut_miner as sm
 from shortcut_miner.diagnostics.vqa_ce.build import build
-from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.config import COLUMNS, VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeInputs, read_inputs
 from shortcut_miner.errors import ConfigError, ShortcutMinerError, SourceError
 from shortcut_miner.repeating import repeat
+from shortcut_miner.sources.questions.table_rows import OWN_COLUMNS
 
 datasets.disable_progress_bars()
 Rows = list[dict[str, Any]]
@@ -274,6 +275,10 @@ def test_a_column_says_which_rows_are_split(tmp_path: Path) -> None:
 def test_options_without_meaning_are_told(spam: Path, options: dict[str, Any], told: str) -> None:
     with pytest.raises(ShortcutMinerError, match=told):
         sm.vqa_ce.build(table=spam, **options)
+
+
+def test_all_columns_that_are_read_can_be_named() -> None:
+    assert COLUMNS == OWN_COLUMNS
 
 
 def test_options_of_tables_need_a_table(world_files: VqaCeFiles) -> None:

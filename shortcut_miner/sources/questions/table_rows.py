@@ -163,7 +163,9 @@ def _needs(table: QuestionTable, wanted: Wanted) -> dict[str, Column]:
         if not need.is_optional and not table.has(need.names[0])
     }
     if missing:
-        asked = {*(names[name] for name in needed), *missing.values()}
+        asked = dict.fromkeys(
+            [*(theirs for ours, theirs in names.items() if ours in needed), *missing.values()]
+        )
         check_no_other_kind(open_source(flat.path, keep_workbooks=True), asked)
     if missing or not flat.total:
         got = f"a table of {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}"
