@@ -58,7 +58,6 @@ NEEDED = (
         (("vqa-ce", "sweep", *NEEDED, "--min-support", "0.4"), ["--min-support", "--min-counts"]),
         (("vqa-ce", "score", "d"), ["--predictions"]),
         (("vqa-ce", "score", "d", "--predictions", "f.json"), ["'f.json'", "NAME=FILE"]),
-        (("vqa-ce", "score", "d", "--predictions", "m=f", "m=g"), ["'m' twice"]),
         (("vqa-ce", "score", "d", "--predictions", "m=f", "--out", "d"), ["--out d", "build's own folder"]),
         (("rules",), ["SOURCE: missing, expected a value. Give it."]),
         (("rules", "nowhere"), ["nowhere: got no such file or folder", "rules.parquet"]),

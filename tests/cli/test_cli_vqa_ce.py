@@ -9,7 +9,7 @@ from shortcut_miner.demo import DemoWorld
 
 Files = dict[str, Path | None]
 WRITTEN = {
-    "counterexamples.json", "easy.json", "hard.json", "manifest.json", "questions.parquet",
+    "README.md", "counterexamples.json", "easy.json", "hard.json", "manifest.json", "questions.parquet",
     "rule_predictions.parquet", "rules.parquet", "rules_predictions.json", "run.json", "split.parquet",
 }  # fmt: skip
 

@@ -127,8 +127,8 @@ class VqaCeConfig:
     Attributes
     ----------
     columns : str, optional
-        Names in --table, as in question_id=qid,question=text,answer=gold,answers=all,labels=tags,group=doc;
-        also image_id, question_type and answer_type.
+        Names in --table, as in question=text,answer=gold,labels=tags,group=doc; also question_id, image_id,
+        answers, question_type and answer_type.
     item_columns : str, optional
         Further columns of --table, with commas between, whose values are items, such as genre,source.
     split_column : str, optional
