@@ -21,6 +21,7 @@ from shortcut_miner.cli.options import (
     check_out,
 )
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.exports.formats import FORMATS
 
 if TYPE_CHECKING:
     from shortcut_miner.exports.export import ExportReport
@@ -30,7 +31,7 @@ def export(
     folder: Annotated[Path, Parameter(group=INPUTS)],
     /,
     *,
-    to: Annotated[str, Parameter(group=OUTPUT)],
+    to: Annotated[str, Parameter(group=OUTPUT, help=f"The format: {', '.join(FORMATS)}.")],
     images: Annotated[str | None, Parameter(group=INPUTS)] = None,
     subset: Annotated[list[str] | None, Parameter(group=INPUTS, consume_multiple=1, negative=())] = None,
     rows: FirstRows = None,
@@ -45,8 +46,6 @@ def export(
     ----------
     folder : Path
         What a build command wrote; it is never changed.
-    to : str
-        The format, such as vqa-json; an unknown one lists all.
     images : str, optional
         Folder with the images, or a pattern of paths or addresses such as images/{image_id:012d}.jpg.
     subset : list of str, optional

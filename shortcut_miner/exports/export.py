@@ -140,11 +140,7 @@ def export(
     wanted = _as_names(subsets)
     run = Run(files=files, on_stage=on_stage, force=force)
     with timed(run.costs, "read", on_stage):
-        questions = read_question_sets(path)
-        if wanted or limit is not None:
-            # Who answers a part of the questions is scored on this part.
-            partly = f"{questions.read_back} --on-missing skip"
-            questions = dataclasses.replace(questions.only(wanted).first(limit), read_back=partly)
+        questions = _some_of(read_question_sets(path), wanted, limit)
     config = {"to": to, "subsets": list(wanted), "images": "none", "limit": limit}
     with timed(run.costs, "look for images", on_stage):
         found = find_images(files.images, questions.image_ids().to_list())
@@ -180,6 +176,14 @@ def _as_names(subsets: Sequence[str]) -> tuple[str, ...]:
     if isinstance(subsets, str) or not all(isinstance(one, str) for one in subsets):
         raise ConfigError(f"subset: got {subsets!r}, expected a list of names. Change --subset.")
     return tuple(dict.fromkeys(subsets))
+
+
+def _some_of(questions: QuestionSets, wanted: tuple[str, ...], limit: int | None) -> QuestionSets:
+    """Return the chosen questions; where some are left out, a score must not miss answers to these."""
+    some = questions.only(wanted).first(limit)
+    if some.counts() == questions.counts():
+        return some
+    return dataclasses.replace(some, read_back=f"{some.read_back} --on-missing skip")
 
 
 def _provenance(questions: QuestionSets, found: Found, config: Mapping[str, Any]) -> Provenance:

@@ -50,6 +50,7 @@ def test_json_has_everything(run_cli: RunCli, built: Path, out: Path) -> None:
     ]
     assert (told["to"], told["out"], told["is_complete"]) == ("vqa-json", str(out), True)
     assert f"{out}/${{NAME}}_questions.json" in told["run"]
+    assert told["read_back"].endswith("--predictions NAME=RESULTS.json --on-missing skip")
     assert not list(out.glob("*counterexamples*"))
 
 

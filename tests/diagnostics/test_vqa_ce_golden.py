@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from exports.cases import content, official
 
+import shortcut_miner as sm
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.build import build
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
@@ -32,6 +34,7 @@ SUBSETS = {
     "coco_labels": {"easy": 4_761, "counterexamples": 3_169, "hard": 1_047},
     "words_only": {"easy": 3_616, "counterexamples": 2_845, "hard": 2_516},
 }
+YES = {"counterexamples": 3.05, "easy": 35.62, "hard": 7.56}
 ACCURACY = {
     ("coco_labels", "best"): 34.60,
     ("coco_labels", "weighted"): 34.86,
@@ -68,6 +71,17 @@ def test_the_released_id_lists(case: str, folder: Path, golden: Any, subset: str
     ids = json.loads((folder / f"{subset}.json").read_text())
     assert ids == golden(case, subset)
     assert len(ids) == SUBSETS[case][subset]
+
+
+def test_the_official_evaluation_of_each_exported_subset(case: str, folder: Path, tmp_path: Path) -> None:
+    """Of a constant "yes", as all consumers of the exports were seen to print it."""
+    sm.export(folder, "vqa-json", out=tmp_path)
+    for subset, said in YES.items():
+        annotations = tmp_path / f"vqa-ce_{subset}_annotations.json"
+        ids = [str(one["question_id"]) for one in content(annotations)["annotations"]]
+        accuracy = official(annotations, dict.fromkeys(ids, "yes"))
+        assert len(ids) == SUBSETS[case][subset]
+        assert case != "coco_labels" or round(accuracy, 2) == said
 
 
 def test_the_manifest_counts(case: str, folder: Path) -> None:

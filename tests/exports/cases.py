@@ -1,10 +1,13 @@
 """Questions that break exports: texts that other programs take for nothing, and ids of all kinds."""
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 from hypothesis import strategies as st
@@ -89,6 +92,24 @@ def hard_table() -> pl.DataFrame:
         for number, text in enumerate(HARD_TEXTS)
     ]
     return pl.DataFrame(rows, schema=Questions.create_empty().schema)
+
+
+def content(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def official(annotations: Path, results: dict[str, str]) -> float:
+    """Return the mean accuracy by the official rule, for answers that need no normalisation."""
+    total = Fraction(0)
+    records = content(annotations)["annotations"]
+    for one in records:
+        said = results[str(one["question_id"])]
+        points = []
+        for record in one["answers"]:
+            others = [other for other in one["answers"] if other != record]
+            points.append(min(Fraction(1), Fraction(sum(other["answer"] == said for other in others), 3)))
+        total += sum(points) / len(points)
+    return float(100 * total / len(records))
 
 
 _LOAD = """

@@ -1,12 +1,9 @@
-import json
 import subprocess
-from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
-from exports.cases import hard_table, question_tables, sets_of, several
+from exports.cases import content, hard_table, official, question_tables, sets_of, several
 from hypothesis import given
 from polars.testing import assert_frame_equal
 
@@ -19,10 +16,6 @@ from shortcut_miner.sources.questions.vqa import COLUMNS, read_vqa
 def read_back(folder: Path, stem: str = "vqa-ce_easy") -> pl.DataFrame:
     table, _, _ = read_vqa(folder / f"{stem}_questions.json", folder / f"{stem}_annotations.json")
     return table
-
-
-def content(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 @given(question_tables())
@@ -105,20 +98,6 @@ def test_the_commands_name_every_pair_of_files(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {
         f"vqa-ce_{split}_{kind}.json" for split in ("easy", "hard") for kind in ("questions", "annotations")
     }
-
-
-def official(annotations: Path, results: dict[str, str]) -> float:
-    """Return the mean accuracy by the official rule, for answers that need no normalisation."""
-    total = Fraction(0)
-    records = content(annotations)["annotations"]
-    for one in records:
-        said = results[str(one["question_id"])]
-        points = []
-        for record in one["answers"]:
-            others = [other for other in one["answers"] if other != record]
-            points.append(min(Fraction(1), Fraction(sum(other["answer"] == said for other in others), 3)))
-        total += sum(points) / len(points)
-    return float(100 * total / len(records))
 
 
 @pytest.mark.real
