@@ -127,8 +127,8 @@ class VqaCeConfig:
     Attributes
     ----------
     columns : str, optional
-        Names in --table, as in question=text,answer=gold,labels=tags,group=doc; also question_id, image_id,
-        answers, question_type and answer_type.
+        Names in --table, as in question=text,answer=gold,group=doc; also question_id, image_id, answers,
+        labels, question_type and answer_type.
     item_columns : str, optional
         Further columns of --table, with commas between, whose values are items, such as genre,source.
     split_column : str, optional
