@@ -155,6 +155,9 @@ def test_pictures_beside_questions_are_never_read(tmp_path: Path, monkeypatch: p
         (["a.csv"], "a: [", "got a header that is no YAML"),
         (["a.csv"], "configs:\n- data_files: [{split: train}]", "got data_files without a path"),
         (["a.csv"], "configs:\n- data_files: 'b*.csv'", r"got no file that 'b\*.csv' fits"),
+        (["a.csv"], "configs:\n- data_files: /a.csv", r"are not in the folder \('/a.csv'\)"),
+        (["a.csv"], "configs:\n- data_files: ../*.csv", r"not in the folder \('../\*.csv'\)"),
+        (["a.csv"], "configs:\n- data_files: hf://x/a.csv", r"not in the folder \('hf://x/a.csv'\)"),
     ],
 )
 def test_what_is_not_clear_is_asked(fill: Fill, names: list[str], card: str | None, told: str) -> None:

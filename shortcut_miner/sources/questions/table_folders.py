@@ -101,13 +101,19 @@ def splits_of(folder: Path) -> dict[str, list[Path]]:
     """
     if (folder / _SAVED_DICT).is_file():
         names = _record(folder / _SAVED_DICT, "splits", list)
+        if not names or not all(isinstance(name, str) and _is_inside(name) for name in names):
+            raise _no_record(folder / _SAVED_DICT, "splits")
         return {name: _saved_files(folder / name) for name in names}
     if (folder / _SAVED).is_file():
         return {_record(folder / _SAVED, "_split", str | None) or "": _saved_files(folder)}
     if config := _config(folder / "README.md"):
         if config.get("data_files"):
-            return dict(_configured(folder, config["data_files"]))
-        folder = folder / str(config.get("data_dir") or "")
+            splits: dict[str, list[Path]] = {}
+            for split, files in _configured(folder, config["data_files"]):
+                splits.setdefault(split, []).extend(files)
+            return splits
+        if config.get("data_dir") and _is_inside(str(config["data_dir"])):
+            folder = folder / str(config["data_dir"])
     return _by_name(folder)
 
 
@@ -134,7 +140,7 @@ def _no_record(path: Path, name: str) -> SourceError:
 def _saved_files(folder: Path) -> list[Path]:
     files = _record(folder / _SAVED, "_data_files", list)
     names = [one.get("filename") if isinstance(one, dict) else None for one in files]
-    if not names or not all(isinstance(name, str) for name in names):
+    if not names or not all(isinstance(name, str) and _is_inside(name) for name in names):
         raise _no_record(folder / _SAVED, "_data_files")
     return [folder / str(name) for name in names]
 
@@ -179,14 +185,29 @@ def _configured(folder: Path, data_files: Any) -> Iterator[tuple[str, list[Path]
                 f"{folder / 'README.md'}: got data_files without a path, expected split and path. "
                 f"{_GIVE_FILES}."
             )
-        patterns = entry["path"] if isinstance(entry["path"], list) else [entry["path"]]
-        files = sorted({file for one in patterns for file in folder.glob(str(one)) if file.is_file()})
+        patterns = [*map(str, entry["path"] if isinstance(entry["path"], list) else [entry["path"]])]
+        if outside := [one for one in patterns if not _is_inside(one)]:
+            raise SourceError(
+                f"{folder / 'README.md'}: got data_files that are not in the folder ({examples(outside)}), "
+                "expected paths below it. Download them into it, or give files by name."
+            )
+        files = sorted({file for one in patterns for file in folder.glob(one) if file.is_file()})
         if not files:
             raise SourceError(
                 f"{folder / 'README.md'}: got no file that {examples(patterns)} fits, expected those of the "
                 f"split {entry.get('split')}. Download them, or give files by name."
             )
         yield str(entry.get("split") or ""), files
+
+
+def _is_inside(name: str) -> bool:
+    """Return whether a name or pattern that a file gives is of what lies in its own folder.
+
+    >>> [_is_inside(one) for one in ("data/*.parquet", "../x.csv", "/x.csv", "hf://x/y.csv", "")]
+    [True, False, False, False, False]
+    """
+    parts = Path(name).parts
+    return bool(parts) and not Path(name).is_absolute() and ".." not in parts and "://" not in name
 
 
 def _by_name(folder: Path) -> dict[str, list[Path]]:
