@@ -190,6 +190,16 @@ def test_a_key_twice_in_one_object(write: Write) -> None:
     assert read_question_set(path, on_bad_row="skip").table["question_id"].to_list() == ["8"]
 
 
+@pytest.mark.parametrize("key", ["dialogs", "questions", "answers"])
+def test_a_list_of_visdial_that_is_there_twice(write: Write, key: str) -> None:
+    data = visdial([DIALOG] * 9)["data"] | {"questions": [f"q{n}?" for n in range(90)]}
+    data["answers"] = [f"a{n}" for n in range(90)]
+    text = json.dumps({"split": "val", "data": data})
+    path = write("set.json", text.replace('"data": {', f'"data": {{"{key}": {json.dumps(data[key])}, '))
+    with pytest.raises(SourceError, match=f"got the key '{key}' more than once, expected one list. Join"):
+        read_question_set(path)
+
+
 # ---- test questions, and records that don't fit ----
 
 

@@ -28,7 +28,7 @@ from shortcut_miner.sources.opening.json_text import (
     Top,
     excerpt,
     fields_of,
-    split_array,
+    records_under,
 )
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import Problem
@@ -118,7 +118,7 @@ def _samples(content: Content) -> tuple[FlatTable, str]:
         status = fields_of(headers.get("header.json", b"")).get("status", b'"started"')
         return content.table, _plain(status)
     top: Any = content.json.top
-    records = split_array(source, top["samples"], "samples")
+    records = records_under(source, top, "samples")
     return records_table(source.path, ParsedJson(records, content.json.notes)), _plain(top["status"])
 
 
@@ -136,8 +136,10 @@ def _id_paths(raws: Raws, asked: Asked) -> list[Path]:
 
 def _text_of(completion: str | None, choices: list[_Choice] | None = None) -> str | None:
     """Return what a sample's output says; None if it says nothing, as an empty text is an answer too."""
-    if completion or not choices:
-        return completion if completion or choices is None else None
+    if completion or choices is None:
+        return completion
+    if not choices:
+        return None
     content = choices[0].message.content
     if isinstance(content, str):
         return content

@@ -22,9 +22,9 @@ from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
     ParsedJson,
     Top,
-    check_no_key_twice,
     fields_of,
-    split_array,
+    records_of,
+    records_under,
 )
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import find_problems
@@ -61,14 +61,7 @@ def has_answer_list(top: Top) -> bool:
 
 
 def _listed_under(top: dict[str, msgspec.Raw]) -> list[str]:
-    return [key for key in LIST_KEYS if key in top and is_answer_list(_records(top[key]))]
-
-
-def _records(raw: msgspec.Raw) -> list[msgspec.Raw]:
-    try:
-        return msgspec.json.decode(raw, type=list[msgspec.Raw])
-    except msgspec.ValidationError:
-        return []
+    return [key for key in LIST_KEYS if key in top and is_answer_list(records_of(top[key]))]
 
 
 def listed_count(top: dict[str, msgspec.Raw]) -> Counts:
@@ -110,10 +103,8 @@ def answer_table(content: Content) -> FlatTable:
             "Keep the list of the model's answers."
         )
     if keys:
-        check_no_key_twice(source, top, keys[0])
-        return records_table(
-            source.path, ParsedJson(split_array(source, top[keys[0]], keys[0]), content.json.notes)
-        )
+        records = records_under(source, top, keys[0])
+        return records_table(source.path, ParsedJson(records, content.json.notes))
     return content.table
 
 

@@ -33,6 +33,7 @@ from shortcut_miner.sources.opening.json_text import (
     fields_of,
     first_bytes,
     parse_json,
+    records_of,
     split_lines,
 )
 
@@ -191,9 +192,9 @@ def find_format(content: Content, formats: Sequence[Format]) -> Format | None:
     return None
 
 
-def with_columns(*columns: str, but_not: Sequence[str] = ()) -> Callable[[FlatTable], bool]:
-    """Return a test of flat tables: whether they have some columns, and not all of some others."""
-    return lambda table: {*columns} <= {*table.columns} and not (but_not and {*but_not} <= {*table.columns})
+def with_columns(*columns: str) -> Callable[[FlatTable], bool]:
+    """Return a test of flat tables: whether they have some columns."""
+    return lambda table: {*columns} <= {*table.columns}
 
 
 def with_fields(*fields: str) -> Callable[[Top], bool]:
@@ -208,10 +209,7 @@ def with_fields(*fields: str) -> Callable[[Top], bool]:
 
 def length_of(raw: msgspec.Raw) -> int:
     """Return how many records an undecoded list has; 0 if it is none."""
-    try:
-        return len(msgspec.json.decode(raw, type=list[msgspec.Raw]))
-    except msgspec.ValidationError:
-        return 0
+    return len(records_of(raw))
 
 
 def wrong_kind(path: str, shape: Shape, expected: str, *, advice: str = RIGHT_FILE) -> SourceError:
