@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from shortcut_miner.sources.answers.answer_column import ID_NAMES
+from shortcut_miner.sources.answers.answer_column import QUESTION_ID_NAMES
 from shortcut_miner.sources.answers.answer_rows import AnswerRows, Asked
 from shortcut_miner.sources.answers.nested_records import (
     Leaf,
@@ -36,7 +36,6 @@ from shortcut_miner.sources.opening.reading import Problem
 INSPECT_EVAL, INSPECT_JSON = "inspect_ai log", "inspect_ai log JSON"
 _LOG_FIELDS = {"eval", "samples", "status"}
 _COMPLETION, _CHOICES, _ERROR = ("output", "completion"), ("output", "choices"), ("error",)
-_QUESTION_IDS = ID_NAMES[:3]
 _NULL = b"null"
 
 
@@ -130,7 +129,7 @@ def _id_paths(raws: Raws, asked: Asked) -> list[Path]:
     if name := asked.columns.get("question_id"):
         return [named_path(name)]
     looked_at = [fields_of(fields_of(raw).get("metadata", b"")) for raw in raws[:LOOKED_AT]]
-    names = [name for name in _QUESTION_IDS if any(name in fields for fields in looked_at)]
+    names = [name for name in QUESTION_ID_NAMES if any(name in fields for fields in looked_at)]
     return [*(("metadata", name) for name in names), ("id",)]
 
 

@@ -17,7 +17,7 @@ from shortcut_miner.sources.answers.answer_column import (
 from shortcut_miner.sources.answers.answer_rows import AnswerRows, Asked, answer_rows
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.flat_tables import FlatTable, records_table
-from shortcut_miner.sources.opening.json_records import repeated_keys
+from shortcut_miner.sources.opening.json_records import keyed_records, repeated_keys
 from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
     ParsedJson,
@@ -133,10 +133,7 @@ def read_by_id(content: Content, asked: Asked) -> AnswerRows:
     """Return the answers of {id: answer}."""
     top: Any = content.json.top
     names = [*top]
-    raws: Any = [
-        b'{"question_id":' + msgspec.json.encode(name) + b',"answer":' + bytes(raw) + b"}"
-        for name, raw in top.items()
-    ]
+    raws = keyed_records(top, *NEEDS)
     table = FlatTable(
         path=content.source.path, form="JSON", columns=[*NEEDS], total=len(raws), content=raws,
         label=lambda record: f"question {names[record]!r}", repairs=content.json.notes,
