@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.answers.answer_column import (
@@ -27,7 +26,6 @@ from shortcut_miner.sources.opening.json_text import (
     records_under,
 )
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
-from shortcut_miner.sources.opening.reading import find_problems
 
 RESULTS, GQA_PREDICTIONS = "VQA results JSON", "GQA predictions JSON"
 LISTED, BY_ID = "predictions JSON in an object", "predictions JSON by question id"
@@ -126,7 +124,7 @@ def read_results(content: Content, asked: Asked) -> AnswerRows:
     notes = tuple(
         f"{ours}: column {theirs}" for ours, theirs in taken.items() if ours in named or theirs != ours
     )
-    return _checked(answer_rows(table, needs, notes))
+    return answer_rows(table, needs, notes)
 
 
 def read_by_id(content: Content, asked: Asked) -> AnswerRows:
@@ -138,15 +136,9 @@ def read_by_id(content: Content, asked: Asked) -> AnswerRows:
         path=content.source.path, form="JSON", columns=[*NEEDS], total=len(raws), content=raws,
         label=lambda record: f"question {names[record]!r}", repairs=content.json.notes,
     )  # fmt: skip
-    rows = _checked(answer_rows(table, {name: Column(need.kind) for name, need in NEEDS.items()}))
+    rows = answer_rows(table, {name: Column(need.kind) for name, need in NEEDS.items()})
     text = content.source.content
     rows.problems.extend(repeated_keys(text, names, text.count(b'":') + text.count(b'" :'), "question_id"))
-    return rows
-
-
-def _checked(rows: AnswerRows) -> AnswerRows:
-    for name, expected in (("question_id", "an id"), ("answer", "text")):
-        rows.problems.extend(find_problems(rows.table, pl.col(name).is_null(), name, expected))
     return rows
 
 

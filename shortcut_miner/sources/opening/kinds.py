@@ -39,6 +39,11 @@ from shortcut_miner.sources.opening.json_text import (
 
 Form = Literal["Parquet", "Arrow", "xlsx", "eval", "CSV", "JSONL", "JSON"]
 Counts = Mapping[str, int]
+# Of files that may be tables, by their names alone: a folder holds other things too.
+TABLE_ENDINGS = (
+    ".parquet", ".arrow", ".feather", ".ipc", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx",
+)  # fmt: skip
+PACKED_ENDINGS = (".gz", ".zst", ".zip")
 RIGHT_FILE = "Check that this is the right file"
 
 
@@ -173,6 +178,16 @@ class Format:
     def is_streamed(self) -> bool:
         """Whether it is never read as a whole."""
         return self.form is None
+
+
+def ending_of(path: Path) -> str:
+    """Return the ending of a file's name in small letters, without that of its compression.
+
+    >>> ending_of(Path("train.JSONL.gz")), ending_of(Path("train.zip"))
+    ('.jsonl', '')
+    """
+    plain = path.with_suffix("") if path.suffix.lower() in PACKED_ENDINGS else path
+    return plain.suffix.lower()
 
 
 def for_options(goes_to: str, *formats: Format) -> tuple[Format, ...]:
