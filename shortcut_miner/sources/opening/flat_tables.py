@@ -278,7 +278,10 @@ def holds_text(flat: FlatTable, name: str) -> bool:
     if flat.is_untyped:
         values = flat.content.frame[name].str.strip_chars()
         return bool((values.cast(pl.Float64, strict=False).is_null() & (values != "")).any())
-    return any(bytes(fields_of(raw).get(name, b"")).startswith(b'"') for raw in flat.content)
+    # Only records that may have such a text are decoded: the name and a quote, or an escape somewhere.
+    may_hold = re.compile(rb'"%b"\s*:\s*"|\\' % re.escape(name.encode()))
+    likely = filter(may_hold.search, flat.content)
+    return any(bytes(fields_of(raw).get(name, b"")).startswith(b'"') for raw in likely)
 
 
 def check_has_rows(flat: FlatTable, what: str) -> None:
