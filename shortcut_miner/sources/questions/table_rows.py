@@ -122,20 +122,8 @@ def read_rows(
         for name, order in places.items()
         if name in ("image_id", *own)
     )
-    problems = [
-        *(_in_lines(flat, one) for one in broken if one.records[0] < total),
-        *find_problems(rows, is_blank("question_id").fill_null(True), "question_id", "an id"),
-        *find_problems(rows, is_blank("question").fill_null(True), "question", "text that is not blank"),
-        *find_duplicates(rows, "question_id"),
-    ]
-    if wanted.is_own:
-        problems += find_problems(
-            rows, pl.col("answer").is_null(), "answer", "an answer, or a list of answers"
-        )
-        for name in ("answers", LABELS):
-            if name in rows.columns:
-                has_null = pl.col(name).list.drop_nulls().list.len() < pl.col(name).list.len()
-                problems += find_problems(rows, has_null, name, "a list without nulls")
+    problems = [_in_lines(flat, one) for one in broken if one.records[0] < total]
+    problems += _problems_of(rows, wanted)
     dropped = settle(flat.path, "questions", problems, total, on_bad_row, flat.label)
     if bad := bad_records(problems):
         rows = rows.filter(~pl.col(RECORD).is_in(pl.Series(bad, dtype=pl.UInt32).implode()))
@@ -143,6 +131,23 @@ def read_rows(
         rows = rows.with_columns(attributes(wanted.items, is_untyped=flat.is_untyped))
         own.append(ATTRIBUTES)
     return rows.select(*Questions.column_names(), *own), dropped
+
+
+def _problems_of(rows: pl.DataFrame, wanted: Wanted) -> list[Problem]:
+    """Return what is no id or question, ids that repeat, and of own tables bad answers and labels."""
+    problems = [
+        *find_problems(rows, is_blank("question_id").fill_null(True), "question_id", "an id"),
+        *find_problems(rows, is_blank("question").fill_null(True), "question", "text that is not blank"),
+        *find_duplicates(rows, "question_id"),
+    ]
+    if not wanted.is_own:
+        return problems
+    problems += find_problems(rows, pl.col("answer").is_null(), "answer", "an answer, or a list of answers")
+    for name in ("answers", LABELS):
+        if name in rows.columns:
+            has_null = pl.col(name).list.drop_nulls().list.len() < pl.col(name).list.len()
+            problems += find_problems(rows, has_null, name, "a list without nulls")
+    return problems
 
 
 def _if_given(column: str) -> pl.Expr:
