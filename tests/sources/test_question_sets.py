@@ -213,9 +213,7 @@ def test_one_line_is_a_table_of_one_row(write: Write, name: str) -> None:
     table, _ = read_questions(path, None, column_names(f"question={name}"))
     assert table.select("question_id", "question", "answer").rows() == [("1", "Why?", "so")]
     path = write("none.json", {"more": 1})
-    with pytest.raises(
-        SourceError, match=r"got a JSON object with the keys 'more' .*, or a table"
-    ):
+    with pytest.raises(SourceError, match=r"got a JSON object with the keys 'more' .*, or a table"):
         read_questions(path, None, column_names(f"question={name}"))
 
 
