@@ -11,6 +11,7 @@ from shortcut_miner.options import named_items
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_columns
+from shortcut_miner.sources.opening.item_columns import attributes, item_needs
 from shortcut_miner.sources.opening.json_text import decoding_error
 from shortcut_miner.sources.opening.nested import TEXTS, holds_texts, is_text, unpacked
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, bad_records
@@ -18,8 +19,6 @@ from shortcut_miner.sources.opening.serialised import LISTS_NOTE, unpacked_cells
 from shortcut_miner.sources.recognise import check_no_other_kind
 from shortcut_miner.text import basic_english
 
-_ITEM = "item "  # and the name of an item column
-_UNTYPED = ("CSV", "xlsx")  # forms whose cells are text, and empty where they hold nothing
 WITHOUT_ANSWER = "rows without an answer"
 
 
@@ -40,10 +39,7 @@ class Columns:
         """Return what to read, by our names."""
         named = {"words": self.words, "objects": self.objects, "answer": self.answer}
         needs = {ours: Column("any", names=(name,)) for ours, name in named.items() if name is not None}
-        further = {
-            f"{_ITEM}{name}": Column("value", names=(name,)) for name in named_items(self.item_columns)
-        }
-        return needs | further
+        return needs | item_needs(named_items(self.item_columns))
 
 
 def read_table(path: Path, columns: Columns, *, skip_bad_rows: bool, limit: int | None) -> Reading:
@@ -76,7 +72,7 @@ def read_table(path: Path, columns: Columns, *, skip_bad_rows: bool, limit: int 
         {
             "words": _items(flat, table, "words", columns.words, None),
             "objects": _items(flat, table, "objects", columns.objects, columns.separator),
-            **({"attributes": _attributes(flat, table, items)} if items else {}),
+            **table.select(attributes(items, is_untyped=flat.is_untyped) if items else ()).to_dict(),
             "answer": _answers(flat, table["answer"], columns.answer),
         }
     )
@@ -151,15 +147,6 @@ def _items(
         return table.select(basic_english(pl.col(ours))).to_series()
     split = pl.col(ours).str.split(separator).list.eval(pl.element().str.strip_chars())
     return table.select(split.list.eval(pl.element().filter(pl.element().str.len_bytes() > 0))).to_series()
-
-
-def _attributes(flat: FlatTable, table: pl.DataFrame, items: Sequence[str]) -> pl.Series:
-    """Return List[String]: the values of the item columns as "column=value"."""
-    cells = {name: pl.col(f"{_ITEM}{name}") for name in items}
-    if flat.form in _UNTYPED:  # there an empty cell has no value
-        cells = {name: pl.when(cell != "").then(cell) for name, cell in cells.items()}
-    texts = [pl.lit(f"{name}=") + cell for name, cell in cells.items()]
-    return table.select(pl.concat_list(texts).list.drop_nulls()).to_series()
 
 
 def _answers(flat: FlatTable, column: pl.Series, name: str) -> pl.Series:

@@ -6,19 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.images import regions
+from shortcut_miner.sources.images.regions import all_formats
 from shortcut_miner.sources.opening.files import FileFacts, Source, file_facts, find_file, open_source
 from shortcut_miner.sources.opening.kinds import RIGHT_FILE, Content, Format, Shape, find_format, wrong_kind
 from shortcut_miner.sources.opening.npz import npz_names
 from shortcut_miner.sources.opening.streams import START_BYTES, facts_and_packing, start_of
-from shortcut_miner.sources.shapes import (
-    ANSWERS,
-    IMAGES,
-    QUESTIONS,
-    shape_of,
-    shape_of_start,
-    shape_or_text,
-)
+from shortcut_miner.sources.shapes import shape_of, shape_of_start, shape_or_text
 from shortcut_miner.sources.vector_formats import NPZ, VECTORS, VECTORS_GO_TO, WORDS
 
 
@@ -52,11 +45,6 @@ class FileKind:
     notes: tuple[str, ...] = ()
     goes_to: str = ""
     is_table: bool = False
-
-
-def all_formats() -> tuple[Format, ...]:
-    """Return the formats of all families; where content fits several, the first one counts."""
-    return (*QUESTIONS, *regions.WITHOUT_BOXES, *regions.FORMATS, *regions.INFO, *IMAGES, *ANSWERS)
 
 
 def recognise(path: str | os.PathLike[str]) -> FileKind:
@@ -114,8 +102,6 @@ def known_format(
         if shape := shape_of_start(content.source.content[:START_BYTES], all_formats()):
             raise wrong_kind(content.source.path, shape, expected) from None
         raise
-    if found is not None and found.form == "JSON" and find_format(content, regions.INFO):
-        found = None  # numbers by image, which may be taken for soft labels
     if found is None and content.forms == ("Parquet",) and not shape_of(content, all_formats()).goes_to:
         # Its reader names the columns that are missing.
         found = next((one for one in formats if one.form == "Parquet"), None)

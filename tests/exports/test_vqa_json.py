@@ -9,8 +9,11 @@ from polars.testing import assert_frame_equal
 
 from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.vqa_json import write
+from shortcut_miner.schemas import Questions
 from shortcut_miner.scoring.accuracy import score_questions
-from shortcut_miner.sources.questions.vqa import COLUMNS, read_vqa
+from shortcut_miner.sources.questions.vqa import read_vqa
+
+COLUMNS = Questions.column_names()
 
 
 def read_back(folder: Path, stem: str = "vqa-ce_easy") -> pl.DataFrame:

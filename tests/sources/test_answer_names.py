@@ -83,9 +83,13 @@ def test_numbers_beside_numbers_are_rivals_in_text(write: Write) -> None:
     assert read_predictions(path).table["answer"].to_list() == ["2", "4"]
 
 
-def test_a_response_that_starts_late_is_a_rival(tmp_path: Path) -> None:
+@pytest.mark.parametrize("spelt", ['"response": "a"', '"response"\n:\t"a"', r'"respo\u006ese":"a"'])
+def test_a_response_that_starts_late_is_a_rival(tmp_path: Path, spelt: str) -> None:
     records = [{"question_id": n, "answer": "right", "response": None if n < 50 else "a"} for n in range(60)]
-    assert "got 'answer' beside 'response'" in message_of(written(tmp_path, "json", records))
+    path = written(tmp_path, "json", records)
+    text = path.read_text()
+    path.write_text(text.replace('"response": "a"', spelt))
+    assert "got 'answer' beside 'response'" in message_of(path)
 
 
 @pytest.mark.parametrize("form", FORMS)

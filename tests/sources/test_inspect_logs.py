@@ -120,6 +120,13 @@ def test_a_log_without_samples(write: Write, form: str) -> None:
     assert message_of(path).startswith(f"{path}: got 0 samples, expected at least one.")
 
 
+def test_samples_that_a_log_lists_twice(write: Write) -> None:
+    text = json_log([sample(1), sample(2)]).decode()
+    listed = text[text.index('"samples"') : text.rindex("]") + 1]
+    path = write("run.json", text.replace(listed, f"{listed},\n  {listed}"))
+    assert "got the key 'samples' more than once, expected one list. Join the lists" in message_of(path)
+
+
 def test_of_members_of_one_name_the_last_counts(tmp_path: Path) -> None:
     path = tmp_path / "run.eval"
     path.write_bytes(eval_log([sample(1, "first")], method=DEFLATED))

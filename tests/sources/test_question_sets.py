@@ -190,6 +190,33 @@ def test_a_key_twice_in_one_object(write: Write) -> None:
     assert read_question_set(path, on_bad_row="skip").table["question_id"].to_list() == ["8"]
 
 
+@pytest.mark.parametrize("key", ["dialogs", "questions", "answers"])
+def test_a_list_of_visdial_that_is_there_twice(write: Write, key: str) -> None:
+    data = visdial([DIALOG] * 9)["data"] | {"questions": [f"q{n}?" for n in range(90)]}
+    data["answers"] = [f"a{n}" for n in range(90)]
+    text = json.dumps({"split": "val", "data": data})
+    path = write("set.json", text.replace('"data": {', f'"data": {{"{key}": {json.dumps(data[key])}, '))
+    with pytest.raises(SourceError, match=f"got the key '{key}' more than once, expected one list. Join"):
+        read_question_set(path)
+
+
+@pytest.mark.parametrize("between", [",\n", "\n,", "\n\n,"])
+def test_lines_that_end_with_a_record_do_not_make_an_object_a_table(write: Write, between: str) -> None:
+    one = json.dumps(VQA_X)
+    path = write("set.json", f'{{"7": {one}{between}"8": {one}}}')
+    assert read_questions(path, None)[0]["question_id"].to_list() == ["7", "8"]
+
+
+@pytest.mark.parametrize("name", ["question", "text"])
+def test_one_line_is_a_table_of_one_row(write: Write, name: str) -> None:
+    path = write("one.jsonl", json.dumps({"question_id": 1, name: "Why?", "answer": "so"}))
+    table, _ = read_questions(path, None, column_names(f"question={name}"))
+    assert table.select("question_id", "question", "answer").rows() == [("1", "Why?", "so")]
+    path = write("none.json", {"more": 1})
+    with pytest.raises(SourceError, match=r"got a JSON object with the keys 'more' .*, or a table"):
+        read_questions(path, None, column_names(f"question={name}"))
+
+
 # ---- test questions, and records that don't fit ----
 
 

@@ -13,6 +13,7 @@ from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.sources.embeddings import read_embeddings
 from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.questions.tables import column_names, is_table, read_question_table
 
 Write = Callable[[str, Any], Path]
@@ -21,7 +22,7 @@ ONE = {"question_id": 1.0, "question": "Why?", "answer": "so"}
 
 def test_a_list_of_records_is_a_table(write: Write) -> None:
     path = write("q.json", [ONE])
-    assert is_table(open_source(path))
+    assert is_table(Content(open_source(path)))
     reading = read_question_table(path, columns=column_names("image_id=question_id"))
     assert reading.table.select("question_id", "image_id", "answer").rows() == [("1", "1", "so")]
 

@@ -8,7 +8,7 @@ import pytest
 
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.opening.files import open_source
-from shortcut_miner.sources.opening.json_text import check_no_key_twice, parse_json
+from shortcut_miner.sources.opening.json_text import parse_json, records_under
 
 Write = Callable[[str, Any], Path]
 
@@ -116,7 +116,7 @@ def test_a_list_that_is_there_twice(write: Write) -> None:
     top = parse_json(source).top
     assert isinstance(top, dict)
     with pytest.raises(SourceError) as caught:
-        check_no_key_twice(source, top, "questions")
+        records_under(source, top, "questions")
     assert str(caught.value) == (
         f"{path}: got the key 'questions' more than once, expected one list. Join the lists into one."
     )
@@ -127,8 +127,7 @@ def test_a_pretty_printed_file_has_its_keys_once(write: Write) -> None:
     source = open_source(path)
     top = parse_json(source).top
     assert isinstance(top, dict)
-    check_no_key_twice(source, top, "questions")
-    assert msgspec.json.decode(top["questions"]) == ["questions"]
+    assert [msgspec.json.decode(raw) for raw in records_under(source, top, "questions")] == ["questions"]
 
 
 @pytest.mark.parametrize(

@@ -158,6 +158,7 @@ def test_pictures_beside_questions_are_never_read(tmp_path: Path, monkeypatch: p
         (["a.csv"], "configs:\n- data_files: /a.csv", r"are not in the folder \('/a.csv'\)"),
         (["a.csv"], "configs:\n- data_files: ../*.csv", r"not in the folder \('../\*.csv'\)"),
         (["a.csv"], "configs:\n- data_files: hf://x/a.csv", r"not in the folder \('hf://x/a.csv'\)"),
+        (["a.csv"], "configs:\n- data_files: a**b", r"got the path 'a\*\*b', expected a pattern of files in"),
     ],
 )
 def test_what_is_not_clear_is_asked(fill: Fill, names: list[str], card: str | None, told: str) -> None:
@@ -175,9 +176,10 @@ def test_a_saved_folder_that_is_not_whole_is_told(tmp_path: Path) -> None:
         SourceError, match=r"state\.json: got a record without _data_files, expected what save"
     ):
         splits_of(tmp_path)
-    (tmp_path / "dataset_dict.json").write_text("[")
-    with pytest.raises(SourceError, match=r"dataset_dict\.json: got a record without splits"):
-        splits_of(tmp_path)
+    for text in ("[", '{"splits": "train"}', '{"splits": [1]}'):
+        (tmp_path / "dataset_dict.json").write_text(text)
+        with pytest.raises(SourceError, match=r"dataset_dict\.json: got a record without splits"):
+            splits_of(tmp_path)
 
 
 def test_a_test_split_stands_in_for_validation_but_not_beside_it() -> None:

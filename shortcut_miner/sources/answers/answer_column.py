@@ -15,6 +15,7 @@ from shortcut_miner.sources.opening.reading import RECORD
 
 # In the order of preference.
 ID_NAMES = ("question_id", "questionId", "qid", "id")
+QUESTION_ID_NAMES = ID_NAMES[:-1]  # an "id" may be that of something else
 ANSWER_NAMES = (
     "answer", "prediction", "pred", "response", "output", "generated_text", "pred_ans", "text"
 )  # fmt: skip

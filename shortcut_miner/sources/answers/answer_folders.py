@@ -5,10 +5,9 @@ from pathlib import Path
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.answers.formats import PREDICTIONS
 from shortcut_miner.sources.opening.files import system_errors
+from shortcut_miner.sources.opening.kinds import PACKED_ENDINGS, TABLE_ENDINGS, ending_of
 from shortcut_miner.sources.recognise import recognise
 
-_DATA = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".xlsx", ".eval"}
-_PACKED = {".gz", ".zst", ".zip"}
 _KINDS = {one.kind for one in PREDICTIONS}
 
 
@@ -44,8 +43,8 @@ def files_in(folder: Path, *, take_tables: bool = False) -> tuple[list[Path], li
 
 def _is_data(file: Path) -> bool:
     """Return whether a file's name is that of data, packed or not."""
-    *_, before, last = ["", *file.suffixes[-2:]]
-    return last.lower() in _DATA or (last.lower() in _PACKED and before.lower() in {"", *_DATA})
+    ending = ending_of(file)
+    return ending in (*TABLE_ENDINGS, ".eval") or (not ending and file.suffix.lower() in PACKED_ENDINGS)
 
 
 def _holds_answers(file: Path, take_tables: bool) -> bool:

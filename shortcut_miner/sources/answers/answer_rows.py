@@ -8,7 +8,7 @@ import polars as pl
 from shortcut_miner.sources.answers.answer_column import ID_NAMES, check_one_id
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.flat_tables import FlatTable, check_has_rows, read_columns
-from shortcut_miner.sources.opening.reading import Problem
+from shortcut_miner.sources.opening.reading import Problem, find_problems
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,8 @@ def answer_rows(table: FlatTable, needs: dict[str, Column], notes: tuple[str, ..
     """
     check_has_rows(table, "predictions")
     rows, problems = read_columns(table, needs, by_record=True)
+    for name, expected in (("question_id", "an id"), ("answer", "text")):
+        problems += find_problems(rows, pl.col(name).is_null(), name, expected)
     taken = table.names(needs)["question_id"]
     if taken is not None and needs["question_id"].names == ID_NAMES:
         check_one_id(table, rows, taken)

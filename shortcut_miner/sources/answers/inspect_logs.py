@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from shortcut_miner.sources.answers.answer_column import ID_NAMES
+from shortcut_miner.sources.answers.answer_column import QUESTION_ID_NAMES
 from shortcut_miner.sources.answers.answer_rows import AnswerRows, Asked
 from shortcut_miner.sources.answers.nested_records import (
     Leaf,
@@ -28,7 +28,7 @@ from shortcut_miner.sources.opening.json_text import (
     Top,
     excerpt,
     fields_of,
-    split_array,
+    records_under,
 )
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import Problem
@@ -36,7 +36,6 @@ from shortcut_miner.sources.opening.reading import Problem
 INSPECT_EVAL, INSPECT_JSON = "inspect_ai log", "inspect_ai log JSON"
 _LOG_FIELDS = {"eval", "samples", "status"}
 _COMPLETION, _CHOICES, _ERROR = ("output", "completion"), ("output", "choices"), ("error",)
-_QUESTION_IDS = ID_NAMES[:3]
 _NULL = b"null"
 
 
@@ -118,7 +117,7 @@ def _samples(content: Content) -> tuple[FlatTable, str]:
         status = fields_of(headers.get("header.json", b"")).get("status", b'"started"')
         return content.table, _plain(status)
     top: Any = content.json.top
-    records = split_array(source, top["samples"], "samples")
+    records = records_under(source, top, "samples")
     return records_table(source.path, ParsedJson(records, content.json.notes)), _plain(top["status"])
 
 
@@ -130,14 +129,16 @@ def _id_paths(raws: Raws, asked: Asked) -> list[Path]:
     if name := asked.columns.get("question_id"):
         return [named_path(name)]
     looked_at = [fields_of(fields_of(raw).get("metadata", b"")) for raw in raws[:LOOKED_AT]]
-    names = [name for name in _QUESTION_IDS if any(name in fields for fields in looked_at)]
+    names = [name for name in QUESTION_ID_NAMES if any(name in fields for fields in looked_at)]
     return [*(("metadata", name) for name in names), ("id",)]
 
 
 def _text_of(completion: str | None, choices: list[_Choice] | None = None) -> str | None:
     """Return what a sample's output says; None if it says nothing, as an empty text is an answer too."""
-    if completion or not choices:
-        return completion if completion or choices is None else None
+    if completion or choices is None:
+        return completion
+    if not choices:
+        return None
     content = choices[0].message.content
     if isinstance(content, str):
         return content

@@ -3,14 +3,22 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 import polars as pl
 
+from shortcut_miner.sources.images.h5_info import is_info
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.flat_tables import check_has_rows, read_columns
 from shortcut_miner.sources.opening.ids import AnyId, find_floats, with_whole_ids
-from shortcut_miner.sources.opening.json_records import decode_all, paused_gc, record_columns, repeated_keys
+from shortcut_miner.sources.opening.json_records import (
+    decode_all,
+    keyed_records,
+    paused_gc,
+    record_columns,
+    repeated_keys,
+)
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
 from shortcut_miner.sources.opening.kinds import Content, with_fields
 from shortcut_miner.sources.opening.reading import Problem, find_duplicates, find_problems
@@ -42,8 +50,13 @@ _is_list = with_fields("question_id", "label")
 
 
 def are_soft_labels(top: Top) -> bool:
-    """Return whether this is a list of {question_id, label: {answer: weight}}, or {question_id: {...}}."""
-    return _is_list(top) if isinstance(top, list) else any(_are_weights(value) for value in top.values())
+    """Return whether this is a list of {question_id, label: {answer: weight}}, or {question_id: {...}}.
+
+    The numbers of regions by image are none.
+    """
+    if isinstance(top, list):
+        return _is_list(top)
+    return not is_info(top) and any(_are_weights(value) for value in top.values())
 
 
 def _are_weights(raw: msgspec.Raw) -> bool:
@@ -64,9 +77,9 @@ def read_json_labels(content: Content) -> LabelRows:
         raws = top
     else:
         names = list(top)
-        raws = [_as_record(name, weights) for name, weights in top.items()]
+        raws = keyed_records(top, "question_id", "label")
         problems = repeated_keys(text, names, len(_ENTRY.findall(text)), "question_id")
-        label = _names_of(names)
+        label = partial(_question, names)
     rows = decode_all(raws, _Labelled)
     questions = pl.DataFrame(record_columns(rows, _Labelled, "question_id"))
     questions, notes = with_whole_ids(questions, "question_id")
@@ -88,12 +101,8 @@ def _one_row_a_label(questions: pl.DataFrame, labels: Sequence[Mapping[str, floa
     )
 
 
-def _names_of(names: Sequence[str]) -> Callable[[int], str]:
-    return lambda record: f"question {names[record]!r}"
-
-
-def _as_record(name: str, weights: msgspec.Raw) -> bytes:
-    return b'{"question_id":' + msgspec.json.encode(name) + b',"label":' + bytes(weights) + b"}"
+def _question(names: Sequence[str], record: int) -> str:
+    return f"question {names[record]!r}"
 
 
 def read_labels_parquet(content: Content) -> LabelRows:

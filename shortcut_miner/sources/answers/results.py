@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.answers.answer_column import (
@@ -17,17 +16,16 @@ from shortcut_miner.sources.answers.answer_column import (
 from shortcut_miner.sources.answers.answer_rows import AnswerRows, Asked, answer_rows
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.flat_tables import FlatTable, records_table
-from shortcut_miner.sources.opening.json_records import repeated_keys
+from shortcut_miner.sources.opening.json_records import keyed_records, repeated_keys
 from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
     ParsedJson,
     Top,
-    check_no_key_twice,
     fields_of,
-    split_array,
+    records_of,
+    records_under,
 )
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
-from shortcut_miner.sources.opening.reading import find_problems
 
 RESULTS, GQA_PREDICTIONS = "VQA results JSON", "GQA predictions JSON"
 LISTED, BY_ID = "predictions JSON in an object", "predictions JSON by question id"
@@ -61,14 +59,7 @@ def has_answer_list(top: Top) -> bool:
 
 
 def _listed_under(top: dict[str, msgspec.Raw]) -> list[str]:
-    return [key for key in LIST_KEYS if key in top and is_answer_list(_records(top[key]))]
-
-
-def _records(raw: msgspec.Raw) -> list[msgspec.Raw]:
-    try:
-        return msgspec.json.decode(raw, type=list[msgspec.Raw])
-    except msgspec.ValidationError:
-        return []
+    return [key for key in LIST_KEYS if key in top and is_answer_list(records_of(top[key]))]
 
 
 def listed_count(top: dict[str, msgspec.Raw]) -> Counts:
@@ -110,10 +101,8 @@ def answer_table(content: Content) -> FlatTable:
             "Keep the list of the model's answers."
         )
     if keys:
-        check_no_key_twice(source, top, keys[0])
-        return records_table(
-            source.path, ParsedJson(split_array(source, top[keys[0]], keys[0]), content.json.notes)
-        )
+        records = records_under(source, top, keys[0])
+        return records_table(source.path, ParsedJson(records, content.json.notes))
     return content.table
 
 
@@ -135,30 +124,21 @@ def read_results(content: Content, asked: Asked) -> AnswerRows:
     notes = tuple(
         f"{ours}: column {theirs}" for ours, theirs in taken.items() if ours in named or theirs != ours
     )
-    return _checked(answer_rows(table, needs, notes))
+    return answer_rows(table, needs, notes)
 
 
 def read_by_id(content: Content, asked: Asked) -> AnswerRows:
     """Return the answers of {id: answer}."""
     top: Any = content.json.top
     names = [*top]
-    raws: Any = [
-        b'{"question_id":' + msgspec.json.encode(name) + b',"answer":' + bytes(raw) + b"}"
-        for name, raw in top.items()
-    ]
+    raws = keyed_records(top, *NEEDS)
     table = FlatTable(
         path=content.source.path, form="JSON", columns=[*NEEDS], total=len(raws), content=raws,
         label=lambda record: f"question {names[record]!r}", repairs=content.json.notes,
     )  # fmt: skip
-    rows = _checked(answer_rows(table, {name: Column(need.kind) for name, need in NEEDS.items()}))
+    rows = answer_rows(table, {name: Column(need.kind) for name, need in NEEDS.items()})
     text = content.source.content
     rows.problems.extend(repeated_keys(text, names, text.count(b'":') + text.count(b'" :'), "question_id"))
-    return rows
-
-
-def _checked(rows: AnswerRows) -> AnswerRows:
-    for name, expected in (("question_id", "an id"), ("answer", "text")):
-        rows.problems.extend(find_problems(rows.table, pl.col(name).is_null(), name, expected))
     return rows
 
 

@@ -9,7 +9,7 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
-from shortcut_miner.sources.answers.answer_column import ID_NAMES
+from shortcut_miner.sources.answers.answer_column import ID_NAMES, QUESTION_ID_NAMES
 from shortcut_miner.sources.answers.answer_rows import AnswerRows, Asked
 from shortcut_miner.sources.answers.nested_records import (
     Leaf,
@@ -27,7 +27,6 @@ from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Problem
 
 LMMS_EVAL_SAMPLES, LM_EVAL_SAMPLES = "lmms-eval samples JSONL", "lm-eval samples JSONL"
-_QUESTION_IDS = ID_NAMES[:3]
 _RECORD_FIELDS = {"doc", "arguments", "input", "resps", "filtered_resps"}  # no metrics
 _SAMPLE_FIELDS = frozenset({"doc_id", "filtered_resps"})
 _LM_EVAL_FIELDS = _SAMPLE_FIELDS | {"prompt_hash"}
@@ -122,7 +121,7 @@ def _id_paths(shown: str, raws: Raws, asked: Asked) -> list[Path]:
     for fields in looked_at:
         metrics = {name: fields_of(raw) for name, raw in fields.items() if name not in _RECORD_FIELDS}
         for metric, inner in metrics.items():
-            names = [name for name in _QUESTION_IDS if name in inner]
+            names = [name for name in QUESTION_ID_NAMES if name in inner]
             if names and is_decodable(metric):
                 return [(metric, name) for name in names]
     if asked.allow_doc_id:

@@ -11,7 +11,7 @@ from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.ids import AnyId, id_problems, with_whole_ids
 from shortcut_miner.sources.opening.json_records import decode_all, record_columns
-from shortcut_miner.sources.opening.json_text import Raws, Top, check_no_key_twice, split_array
+from shortcut_miner.sources.opening.json_text import Raws, Top, records_under
 from shortcut_miner.sources.opening.kinds import Content, Counts, Shape, length_of, wrong_kind
 from shortcut_miner.sources.opening.reading import (
     RECORD,
@@ -102,8 +102,7 @@ def _lists(
         raise wrong_kind(source.path, lacking, f"the lists {', '.join(COCO_LISTS)}")
     lists = {}
     for key in COCO_LISTS:
-        check_no_key_twice(source, top, key)
-        lists[key] = split_array(source, top[key], key)
+        lists[key] = records_under(source, top, key)
     check_not_empty(source.path, lists["images"], "images")
     ends = np.cumsum([len(raws) for raws in lists.values()]).tolist()
     return lists, dict(zip(COCO_LISTS, [0, *ends[:-1]], strict=True))

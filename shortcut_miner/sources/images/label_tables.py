@@ -80,7 +80,6 @@ def read_label_table(content: Content, on_bad_row: OnBadRow) -> Reading:
     JSON text, or with ``|`` between.
     """
     flat = content.table
-    flat = content.table
     is_listed = "labels" in flat.columns
     if is_listed and "label" in flat.columns:
         raise SourceError(

@@ -23,6 +23,7 @@ import polars as pl
 from shortcut_miner.columnar import COLUMNAR_ERRORS, look_at_columns
 from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.options import OnBadRow, PathTexts, as_path_tuple
+from shortcut_miner.sources.images.h5_info import REGIONS_INFO, is_info
 from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, RegionReading, settled
 from shortcut_miner.sources.images.regions_flat import (
     OPEN_IMAGES_CSV,
@@ -36,10 +37,8 @@ from shortcut_miner.sources.images.regions_flat import (
 )
 from shortcut_miner.sources.images.regions_h5 import (
     REGIONS_H5,
-    REGIONS_INFO,
     h5_regions,
     is_h5,
-    is_info,
     starts_h5,
 )
 from shortcut_miner.sources.images.regions_json import (
@@ -111,6 +110,11 @@ INFO = for_options(
     "fpvg or swapmix build --detections-info",
     Format(REGIONS_INFO, h5_regions, "JSON", is_info, "images", takes_info=True),
 )
+
+
+def all_formats() -> tuple[Format, ...]:
+    """Return the formats of all families; where content fits several, the first one counts."""
+    return (*QUESTIONS, *WITHOUT_BOXES, *FORMATS, *INFO, *IMAGES, *ANSWERS)
 
 
 def read_regions(
@@ -306,4 +310,4 @@ def _shape(path: Path) -> Shape:
     if path.is_dir():
         return Shape("a folder without HDF5 files", is_known=False)
     content = Content(open_source(path, keep_workbooks=True))
-    return shape_or_text(content, (*QUESTIONS, *WITHOUT_BOXES, *FORMATS, *INFO, *IMAGES, *ANSWERS))
+    return shape_or_text(content, all_formats())

@@ -6,8 +6,6 @@ Only the boxes are read; they are a thousandth of the features. Needs the extra 
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,14 @@ from numpy.typing import NDArray
 
 from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.sources.images.h5_data import H5_MAGIC, data_set, h5_errors, load_h5py
+from shortcut_miner.sources.images.h5_info import (
+    REGIONS_INFO,
+    Info,
+    image_rows,
+    is_info,
+    repeated_images,
+    row_problems,
+)
 from shortcut_miner.sources.images.region_tables import (
     NOT_KNOWN,
     Boxes,
@@ -26,28 +32,19 @@ from shortcut_miner.sources.images.region_tables import (
     box_rows,
     empty_column,
 )
-from shortcut_miner.sources.opening.files import FileFacts, Source, file_facts, open_source
-from shortcut_miner.sources.opening.json_records import decode_all, repeated_keys
-from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of, parse_json
+from shortcut_miner.sources.opening.files import FileFacts, file_facts, open_source
+from shortcut_miner.sources.opening.json_records import decode_all
+from shortcut_miner.sources.opening.json_text import Top, fields_of, parse_json
 from shortcut_miner.sources.opening.kinds import Content, wrong_kind
 from shortcut_miner.sources.opening.reading import Problem
 from shortcut_miner.sources.opening.streams import START_BYTES, start_of
 from shortcut_miner.sources.shapes import ANSWERS, IMAGES, QUESTIONS, shape_of
 
-REGIONS_H5, REGIONS_INFO = "GQA objects HDF5", "GQA objects info JSON"
+REGIONS_H5 = "GQA objects HDF5"
 _BOXES = ("bboxes", "boxes")
 _ROWS_AT_ONCE = 4096
 HASHED_WHOLE = 1 << 30  # bytes
 _NUMBER = re.compile(r"(\d+)\.[^.]*$")
-
-
-class _Info(msgspec.Struct, gc=False):
-    objectsNum: int  # noqa: N815  # the file's name
-    width: float | None = None
-    height: float | None = None
-    idx: int | None = None
-    index: int | None = None
-    file: int | None = None
 
 
 class _Place(msgspec.Struct, gc=False):
@@ -79,10 +76,10 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
         shape = shape_of(Content(source), (*QUESTIONS, *IMAGES, *ANSWERS))
         raise wrong_kind(source.path, shape, f"{REGIONS_INFO} ({{image: {{objectsNum, index}}}})")
     names = [name for name in parsed.top if files.wants(name)]
-    decoded = decode_all([parsed.top[name] for name in names], _Info)
-    entries = _entries(names, decoded.positions, decoded.records)
-    problems = decoded.problems + _entry_problems(entries)
-    problems += _repeated(source, list(parsed.top), names)
+    decoded = decode_all([parsed.top[name] for name in names], Info)
+    entries = image_rows(decoded.positions, decoded.records)
+    problems = decoded.problems + row_problems(entries)
+    problems += repeated_images(source, list(parsed.top), names)
     shards = find_shards(path, _shard_numbers(parsed.top))
     if path.is_dir():
         problems += _missing_shards(entries, shards)
@@ -106,15 +103,6 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
         notes=parsed.notes + notes + _checksum_notes(shards),
     )
     return raw, [source.facts(), *(_facts(h5py, shards[number]) for number in sorted(shards))]
-
-
-def _repeated(source: Source, keys: Sequence[str], names: Sequence[str]) -> list[Problem]:
-    """Find wanted images that the info JSON has twice."""
-    entries = source.content.count(b'"objectsNum"')
-    found = repeated_keys(source.content, keys, entries, "image id", "one entry an image")
-    place = {name: at for at, name in enumerate(names)} if found else {}
-    of_key = [(place.get(keys[one.records[0]]), one) for one in found]
-    return [replace(one, records=(at,)) for at, one in of_key if at is not None]
 
 
 def _facts(h5py: Any, path: Path) -> FileFacts:
@@ -182,41 +170,6 @@ def is_h5(place: Path) -> bool:
         return any(is_h5(file) for file in place.iterdir() if file.is_file())
     with place.open("rb") as handle:
         return handle.read(len(H5_MAGIC)) == H5_MAGIC
-
-
-def is_info(top: Top) -> bool:
-    """Return whether this is an info JSON, ``{image: {objectsNum, ...}}``."""
-    first = islice(top.values(), LOOKED_AT) if isinstance(top, dict) else ()
-    return any("objectsNum" in fields_of(value) for value in first)
-
-
-def _entries(names: Sequence[str], positions: Sequence[int], records: Sequence[_Info]) -> pl.DataFrame:
-    columns: dict[str, list[Any]] = {
-        "width": [one.width for one in records],
-        "height": [one.height for one in records],
-        "count": [one.objectsNum for one in records],
-        "row": [one.index if one.idx is None else one.idx for one in records],
-        "file": [0 if one.file is None else one.file for one in records],
-    }
-    types = {"width": pl.Float64, "height": pl.Float64} | dict.fromkeys(("count", "row", "file"), pl.Int64)
-    frame = pl.DataFrame(columns, schema=types, strict=False)
-    return frame.insert_column(0, pl.Series("record", positions, dtype=pl.UInt32))
-
-
-def _entry_problems(entries: pl.DataFrame) -> list[Problem]:
-    problems = []
-    for column, name in (("count", "objectsNum"), ("row", "idx"), ("file", "file")):
-        is_bad = pl.col(column).is_null() | (pl.col(column) < 0)
-        for record, value in entries.filter(is_bad).select("record", column).iter_rows():
-            got = "no such field" if value is None else str(value)
-            problems.append(Problem((record,), name, got, "a whole number of 0 or more"))
-    shared = entries.filter(pl.struct("file", "row").is_duplicated() & (pl.col("row") >= 0))
-    return problems + [
-        Problem(tuple(records), "idx", f"row {row} of file {file}", "a row of each image's own")
-        for file, row, records in shared.group_by("file", "row", maintain_order=True)
-        .agg("record")
-        .iter_rows()
-    ]
 
 
 def find_shards(path: Path, numbers: Sequence[int]) -> dict[int, Path]:

@@ -32,7 +32,7 @@ from shortcut_miner.sources.opening.json_text import (
     DECODE_ERRORS,
     excerpt,
     parse_json,
-    split_array,
+    records_under,
 )
 from shortcut_miner.sources.opening.reading import Problem
 from shortcut_miner.sources.opening.streams import open_stream
@@ -240,7 +240,7 @@ def _category_names(path: Path) -> tuple[Mapping[str, str], FileFacts]:
     top = parse_json(source).top
     try:
         if isinstance(top, list) or "categories" in top:
-            raws = top if isinstance(top, list) else split_array(source, top["categories"], "categories")
+            raws = top if isinstance(top, list) else records_under(source, top, "categories")
             listed = [msgspec.json.decode(raw, type=_Category) for raw in raws]
             return {id_text(one.id): one.name for one in listed}, source.facts()
         return {key: msgspec.json.decode(raw, type=str) for key, raw in top.items()}, source.facts()

@@ -37,7 +37,7 @@ def files_of(place: Path, is_such: Callable[[Path], bool], what: str) -> tuple[l
     others = [one.name for one in present if one.is_file() and one not in chosen]
     folders = [one.name for one in present if one.is_dir()]
     left_out = {"files of another format": others, "folders in this folder": folders}
-    return chosen, tuple(f"{what} left out: {examples(names)}" for what, names in left_out.items() if names)
+    return chosen, tuple(f"{kind} left out: {examples(names)}" for kind, names in left_out.items() if names)
 
 
 def all_files(

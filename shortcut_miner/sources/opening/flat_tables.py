@@ -110,6 +110,11 @@ class FlatTable:
     content: Any = field(repr=False)
 
     @property
+    def is_untyped(self) -> bool:
+        """Whether its cells are text, and empty where they hold nothing."""
+        return isinstance(self.content, TextTable)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What was repaired and, of the columns read so far, what was decided."""
         return self.repairs + tuple(f"{what}: {count:,}" for what, count in self.decisions.items())
@@ -198,7 +203,7 @@ def records_table(path: str, parsed: ParsedJson) -> FlatTable:
 
 def open_columns(content: Path | bytes, path: str) -> FlatTable:
     """Return a Parquet or Arrow file, or its bytes, as a flat table."""
-    with column_errors(path, (columnar_form(content) if isinstance(content, bytes) else None) or "Parquet"):
+    with column_errors(path, "Parquet"):
         form = form_of(content)
     with column_errors(path, form):
         found = look_at_columns(content)
@@ -233,7 +238,7 @@ def read_columns(flat: FlatTable, needs: Needs, *, advice: str = RENAME, by_reco
             found = read_frame(flat.content, _given(names))
             table = found.select(expressions(needs, names, flat.types)).with_row_index(RECORD)
             return settle_columns(flat, table, needs, names, flat.types)
-    if isinstance(flat.content, TextTable):
+    if flat.is_untyped:
         text = flat.content
         table = text.frame.select(expressions(needs, names, text.frame.schema))
         table = table.insert_column(0, text.records.alias(RECORD))
@@ -270,10 +275,13 @@ def holds_text(flat: FlatTable, name: str) -> bool:
     """Return whether a column holds text: of untyped files whether some value is no number."""
     if flat.form in _TYPED:
         return flat.types[name] in (pl.String, pl.Categorical, pl.Enum)
-    if isinstance(flat.content, TextTable):
+    if flat.is_untyped:
         values = flat.content.frame[name].str.strip_chars()
         return bool((values.cast(pl.Float64, strict=False).is_null() & (values != "")).any())
-    return any(bytes(fields_of(raw).get(name, b"")).startswith(b'"') for raw in flat.content)
+    # Only records that may have such a text are decoded: the name and a quote, or an escape somewhere.
+    may_hold = re.compile(rb'"%b"\s*:\s*"|\\' % re.escape(name.encode()))
+    likely = filter(may_hold.search, flat.content)
+    return any(bytes(fields_of(raw).get(name, b"")).startswith(b'"') for raw in likely)
 
 
 def check_has_rows(flat: FlatTable, what: str) -> None:

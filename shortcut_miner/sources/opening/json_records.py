@@ -9,7 +9,7 @@ import gc
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, get_args
 
@@ -133,6 +133,17 @@ def repeated_keys(
         for name, count in Counter(name for name, _ in pairs).items()
         if count > 1
     ]
+
+
+def keyed_records(top: Mapping[str, msgspec.Raw], key: str, value: str) -> list[bytes]:
+    """Return the entries of a JSON object as undecoded records of two fields.
+
+    >>> keyed_records({"7": msgspec.Raw(b'"yes"')}, "question_id", "answer")
+    [b'{"question_id":"7","answer":"yes"}']
+    """
+    between = b"," + msgspec.json.encode(value) + b":"
+    start = b"{" + msgspec.json.encode(key) + b":"
+    return [b"".join((start, msgspec.json.encode(name), between, raw, b"}")) for name, raw in top.items()]
 
 
 def _decode_one_by_one(raws: Raws, start: int, record_type: type[Record]) -> Chunk[Record]:

@@ -1,7 +1,7 @@
 """The top level of a JSON file as undecoded slices, and words for text that is no JSON."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,15 +49,34 @@ def parse_json(source: Source) -> ParsedJson:
         raise SourceError(f"{source.path}: {_explain(repaired, error)}") from error
 
 
-def split_array(source: Source, raw: msgspec.Raw, key: str) -> list[msgspec.Raw]:
-    """Split the array under one top-level key into undecoded records."""
+def records_under(source: Source, fields: Mapping[str, msgspec.Raw], key: str) -> list[msgspec.Raw]:
+    """Return the undecoded records of the list that an object of a file has under a key.
+
+    Raises
+    ------
+    SourceError
+        It is no list, or the file has it twice.
+    """
+    check_no_key_twice(source, fields, key)
     try:
-        return msgspec.json.decode(raw, type=list[msgspec.Raw])
+        return msgspec.json.decode(fields[key], type=list[msgspec.Raw])
     except msgspec.ValidationError as error:
         raise SourceError(
-            f"{source.path}: got {excerpt(raw)} under {key!r}, expected a list of records. "
+            f"{source.path}: got {excerpt(fields[key])} under {key!r}, expected a list of records. "
             "Check that this is the right file."
         ) from error
+
+
+def records_of(raw: msgspec.Raw) -> list[msgspec.Raw]:
+    """Return the undecoded records of a list; [] when it is none.
+
+    >>> len(records_of(msgspec.Raw(b"[1, 2]"))), records_of(msgspec.Raw(b"{}"))
+    (2, [])
+    """
+    try:
+        return msgspec.json.decode(raw, type=list[msgspec.Raw])
+    except msgspec.ValidationError:
+        return []
 
 
 def split_lines(source: Source) -> list[tuple[int, bytes]]:
@@ -66,13 +85,13 @@ def split_lines(source: Source) -> list[tuple[int, bytes]]:
     return [(number, line) for number, line in lines if line.strip()]
 
 
-def check_no_key_twice(source: Source, top: dict[str, msgspec.Raw], key: str) -> None:
+def check_no_key_twice(source: Source, fields: Mapping[str, msgspec.Raw], key: str) -> None:
     """Raise SourceError if a list is there twice: decoding keeps only the last one.
 
     What no kept value explains was lost; only then is the key counted, which takes a pass over the file.
     """
-    unexplained = len(source.content) - sum(memoryview(value).nbytes for value in top.values())
-    if unexplained > 100 * (len(top) + 1) and source.content.count(f'"{key}"'.encode()) > 1:
+    unexplained = len(source.content) - sum(memoryview(value).nbytes for value in fields.values())
+    if unexplained > 100 * (len(fields) + 1) and source.content.count(f'"{key}"'.encode()) > 1:
         raise SourceError(
             f"{source.path}: got the key {key!r} more than once, expected one list. Join the lists into one."
         )

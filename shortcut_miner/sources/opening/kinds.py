@@ -33,11 +33,17 @@ from shortcut_miner.sources.opening.json_text import (
     fields_of,
     first_bytes,
     parse_json,
+    records_of,
     split_lines,
 )
 
 Form = Literal["Parquet", "Arrow", "xlsx", "eval", "CSV", "JSONL", "JSON"]
 Counts = Mapping[str, int]
+# Of files that may be tables, by their names alone: a folder holds other things too.
+TABLE_ENDINGS = (
+    ".parquet", ".arrow", ".feather", ".ipc", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx",
+)  # fmt: skip
+PACKED_ENDINGS = (".gz", ".zst", ".zip")
 RIGHT_FILE = "Check that this is the right file"
 
 
@@ -174,6 +180,16 @@ class Format:
         return self.form is None
 
 
+def ending_of(path: Path) -> str:
+    """Return the ending of a file's name in small letters, without that of its compression.
+
+    >>> ending_of(Path("train.JSONL.gz")), ending_of(Path("train.zip"))
+    ('.jsonl', '')
+    """
+    plain = path.with_suffix("") if path.suffix.lower() in PACKED_ENDINGS else path
+    return plain.suffix.lower()
+
+
 def for_options(goes_to: str, *formats: Format) -> tuple[Format, ...]:
     """Return formats that the same options take, such as "rad build --questions"."""
     return tuple(replace(one, goes_to=goes_to) for one in formats)
@@ -191,9 +207,9 @@ def find_format(content: Content, formats: Sequence[Format]) -> Format | None:
     return None
 
 
-def with_columns(*columns: str, but_not: Sequence[str] = ()) -> Callable[[FlatTable], bool]:
-    """Return a test of flat tables: whether they have some columns, and not all of some others."""
-    return lambda table: {*columns} <= {*table.columns} and not (but_not and {*but_not} <= {*table.columns})
+def with_columns(*columns: str) -> Callable[[FlatTable], bool]:
+    """Return a test of flat tables: whether they have some columns."""
+    return lambda table: {*columns} <= {*table.columns}
 
 
 def with_fields(*fields: str) -> Callable[[Top], bool]:
@@ -208,10 +224,7 @@ def with_fields(*fields: str) -> Callable[[Top], bool]:
 
 def length_of(raw: msgspec.Raw) -> int:
     """Return how many records an undecoded list has; 0 if it is none."""
-    try:
-        return len(msgspec.json.decode(raw, type=list[msgspec.Raw]))
-    except msgspec.ValidationError:
-        return 0
+    return len(records_of(raw))
 
 
 def wrong_kind(path: str, shape: Shape, expected: str, *, advice: str = RIGHT_FILE) -> SourceError:

@@ -4,16 +4,18 @@ Readers take a Content, the rule for bad rows and, but for annotations, how many
 tables of questions (:mod:`.tables`) are not among them: their columns are named freely.
 """
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
-from shortcut_miner.sources.opening.kinds import Format, for_options
-from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.sources.opening.kinds import Counts, Form, Format, for_options
 from shortcut_miner.sources.questions import gqa_questions as gqa
 from shortcut_miner.sources.questions import released_sets as sets
 from shortcut_miner.sources.questions import visdial, vqa_annotations, vqa_questions
 from shortcut_miner.sources.questions.set_records import SetShape, read_set
 
-QUESTIONS_GO_TO = "vqa-ce build --train-questions or --val-questions, or to rad build --questions"
+_VQA_CE = "vqa-ce build --train-questions or --val-questions"
+QUESTIONS_GO_TO = f"{_VQA_CE}, or to rad build --questions"
 
 QUESTIONS = for_options(
     QUESTIONS_GO_TO,
@@ -30,24 +32,29 @@ ANNOTATIONS = for_options(
     ),
 )  # fmt: skip
 GQA = for_options(
-    f"fpvg, swapmix or rad build --questions, or to {QUESTIONS_GO_TO.partition(',')[0]}",
+    f"fpvg, swapmix or rad build --questions, or to {_VQA_CE}",
     Format(gqa.GQA_QUESTIONS, gqa.read_questions, "JSON", gqa.is_gqa_questions, "questions"),
 )
 
 
-def _reads(shape: SetShape) -> tuple[str, partial[Reading]]:
-    return shape.kind, partial(read_set, shape)
+def _of_set(
+    shape: SetShape,
+    recognise: Callable[[Any], bool],
+    holds: str | Callable[[Any], Counts] = "questions",
+    form: Form = "JSON",
+) -> Format:
+    return Format(shape.kind, partial(read_set, shape), form, recognise, holds)
 
 
 SETS = for_options(
     QUESTIONS_GO_TO,
-    Format(*_reads(sets.A_OKVQA), "JSON", sets.is_aokvqa, "questions"),
-    Format(*_reads(sets.VIZWIZ), "JSON", sets.is_vizwiz, "questions"),
-    Format(*_reads(sets.TEXTVQA), "JSON", sets.is_textvqa, sets.count_textvqa),
-    Format(*_reads(sets.VQA_X), "JSON", sets.is_vqa_x, "questions"),
-    Format(*_reads(sets.POPE), "JSONL", sets.is_pope, "questions"),
+    _of_set(sets.A_OKVQA, sets.is_aokvqa),
+    _of_set(sets.VIZWIZ, sets.is_vizwiz),
+    _of_set(sets.TEXTVQA, sets.is_textvqa, sets.count_textvqa),
+    _of_set(sets.VQA_X, sets.is_vqa_x),
+    _of_set(sets.POPE, sets.is_pope, form="JSONL"),
     Format(visdial.VISDIAL.kind, visdial.read_visdial, "JSON", visdial.is_visdial, visdial.count_dialogs),
 ) + for_options(
     f"{QUESTIONS_GO_TO}; or, as weights of answers, to vqa-ce score --soft-labels",
-    Format(*_reads(sets.LXMERT), "JSON", sets.is_lxmert, "questions"),
+    _of_set(sets.LXMERT, sets.is_lxmert),
 )

@@ -12,6 +12,7 @@ import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.options import OnBadRow
+from shortcut_miner.sources.images.several import all_files
 from shortcut_miner.sources.opening.files import facts_of_all, open_source
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
@@ -54,7 +55,7 @@ def read_gqa_questions(
     """
     check_on_bad_row(on_bad_row)
     check_limit(limit)
-    files, notes = _question_files(Path(path))
+    files, notes = all_files([Path(path)], _looks_like_questions, GQA_QUESTIONS)
     readings: list[Reading] = []
     wanted = limit
     for file in files:
@@ -65,23 +66,6 @@ def read_gqa_questions(
         if wanted == 0:
             break
     return readings[0] if not Path(path).is_dir() else _joined(Path(path), readings, notes, on_bad_row)
-
-
-def _question_files(path: Path) -> tuple[list[Path], tuple[str, ...]]:
-    """Return the files to read, and notes on those of a folder that are left out."""
-    if not path.is_dir():
-        return [path], ()
-    present = sorted(one for one in path.iterdir() if one.is_file() and not one.name.startswith("."))
-    chosen = [one for one in present if _looks_like_questions(one)]
-    if not chosen:
-        raise SourceError(
-            f"{path}: got a folder without {GQA_QUESTIONS} (it has "
-            f"{examples([one.name for one in present]) or 'no files'}), expected at least one such file. "
-            "Give a file, or the folder that holds the questions."
-        )
-    others = [one.name for one in present if one not in chosen]
-    notes = (f"files of another format left out: {examples(others)}",) if others else ()
-    return chosen, notes
 
 
 def _looks_like_questions(file: Path) -> bool:

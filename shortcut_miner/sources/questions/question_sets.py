@@ -28,12 +28,11 @@ from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.options import OnBadRow, option_name
 from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.opening.files import open_source
-from shortcut_miner.sources.opening.json_text import first_bytes
 from shortcut_miner.sources.opening.kinds import Content, Format, find_format
 from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
 from shortcut_miner.sources.questions.formats import GQA, QUESTIONS, SETS
 from shortcut_miner.sources.questions.gqa import read_gqa_questions
-from shortcut_miner.sources.questions.tables import is_table, read_question_table
+from shortcut_miner.sources.questions.tables import column_names, is_table, read_question_table
 from shortcut_miner.sources.questions.vqa import read_vqa
 from shortcut_miner.sources.questions.vqa_questions import check_limit
 from shortcut_miner.sources.recognise import known_format
@@ -144,7 +143,8 @@ def _read_alone(
         check_limit(limit)
         reading: Reading = found.read(content, on_bad_row, limit)
         return reading
-    if not is_table(content.source):
+    names = columns or column_names(None)
+    if not is_table(content) and names["question"] not in content.json.top:  # no row alone either
         known_format(content, _ALONE, f"one of {_KINDS}, or a table of questions and answers")
     return read_question_table(path, columns=columns, on_bad_row=on_bad_row, limit=limit)
 
@@ -152,7 +152,7 @@ def _read_alone(
 def _format_of(content: Content) -> Format | None:
     """Return which set a file is of; None if it may be a table, or is something else."""
     formats = (*_ALONE, *QUESTIONS)
-    if first_bytes(content.source.content) == b"{" and is_table(content.source):
+    if content.forms[0] == "JSONL" and is_table(content):
         formats = tuple(one for one in formats if one.form == "JSONL")  # its lines are no one document
     return find_format(content, formats)
 

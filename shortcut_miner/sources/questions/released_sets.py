@@ -15,15 +15,15 @@ from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
     Raws,
     Top,
-    check_no_key_twice,
     fields_of,
-    split_array,
+    records_of,
 )
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of, with_fields
 from shortcut_miner.sources.opening.list_columns import text_lists
-from shortcut_miner.sources.opening.reading import Problem, check_not_empty, shown_value
+from shortcut_miner.sources.opening.reading import Problem, shown_value
 from shortcut_miner.sources.questions.answer_lists import AnswerRecord, record_lists
 from shortcut_miner.sources.questions.set_records import Columns, Records, SetShape
+from shortcut_miner.sources.questions.vqa_questions import listed_records
 
 
 def _list(content: Content) -> Records:
@@ -54,10 +54,9 @@ A_OKVQA = SetShape(
 
 def is_aokvqa(top: Top) -> bool:
     """Return whether this is A-OKVQA's JSON list; its test questions have no direct_answers."""
-    return any(with_fields("question_id", "choices", name)(top) for name in _AOKVQA_OWN)
+    own = ("direct_answers", "difficult_direct_answer")
+    return any(with_fields("question_id", "choices", name)(top) for name in own)
 
-
-_AOKVQA_OWN = ("direct_answers", "difficult_direct_answer")
 
 # ---- TextVQA: {"data": [...]} ----
 
@@ -74,11 +73,7 @@ def is_textvqa(top: Top) -> bool:
     """Return whether this is TextVQA's JSON: a list under `data`."""
     if not isinstance(top, dict) or "data" not in top:
         return False
-    try:
-        records = msgspec.json.decode(top["data"], type=list[msgspec.Raw])
-    except msgspec.ValidationError:
-        return False
-    return with_fields("question_id", "image_id", "question")(records)
+    return with_fields("question_id", "image_id", "question")(records_of(top["data"]))
 
 
 def count_textvqa(top: dict[str, msgspec.Raw]) -> Counts:
@@ -87,12 +82,7 @@ def count_textvqa(top: dict[str, msgspec.Raw]) -> Counts:
 
 
 def _under_data(content: Content) -> Records:
-    top, source = content.json.top, content.source
-    assert isinstance(top, dict)
-    check_no_key_twice(source, top, "data")
-    raws = split_array(source, top["data"], "data")
-    check_not_empty(source.path, raws, "data")
-    return Records(raws)
+    return Records(listed_records(content, "data")[0])
 
 
 TEXTVQA = SetShape(

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.opening.files import open_source, system_errors
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS
+from shortcut_miner.sources.opening.kinds import TABLE_ENDINGS, ending_of
 
 Part = Literal["training", "validation"]
 # What splits are called; those of the second group are tests, which stand in where there is no validation.
@@ -16,10 +17,6 @@ TRAINING = ("train", "training")
 VALIDATION = (("validation", "valid", "val", "dev", "development"), ("test", "testing", "eval", "evaluation"))
 _SPLITS = (*TRAINING, *VALIDATION[0], *VALIDATION[1])
 _SPLIT_IN_NAME = re.compile(rf"(?<![a-z])({'|'.join(_SPLITS)})(?![a-z])")
-_PACKED = (".gz", ".zst", ".zip")
-_TABLES = (
-    ".parquet", ".arrow", ".feather", ".ipc", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx",
-)  # fmt: skip
 _SAVED_DICT, _SAVED = "dataset_dict.json", "state.json"
 _RECORDS = (_SAVED_DICT, _SAVED, "dataset_info.json", "dataset_infos.json")
 _FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
@@ -191,7 +188,7 @@ def _configured(folder: Path, data_files: Any) -> Iterator[tuple[str, list[Path]
                 f"{folder / 'README.md'}: got data_files that are not in the folder ({examples(outside)}), "
                 "expected paths below it. Download them into it, or give files by name."
             )
-        files = sorted({file for one in patterns for file in folder.glob(one) if file.is_file()})
+        files = sorted({file for one in patterns for file in _fitting(folder, one)})
         if not files:
             raise SourceError(
                 f"{folder / 'README.md'}: got no file that {examples(patterns)} fits, expected those of the "
@@ -208,6 +205,17 @@ def _is_inside(name: str) -> bool:
     """
     parts = Path(name).parts
     return bool(parts) and not Path(name).is_absolute() and ".." not in parts and "://" not in name
+
+
+def _fitting(folder: Path, pattern: str) -> list[Path]:
+    """Return the files below a folder that a pattern fits."""
+    try:
+        return [file for file in folder.glob(pattern) if file.is_file()]
+    except (ValueError, NotImplementedError) as error:
+        raise SourceError(
+            f"{folder / 'README.md'}: got the path {pattern!r}, expected a pattern of files in the folder, "
+            f"such as data/train-*.parquet. {_GIVE_FILES}."
+        ) from error
 
 
 def _by_name(folder: Path) -> dict[str, list[Path]]:
@@ -243,8 +251,8 @@ def _form(path: Path) -> str:
     """Return the ending that tells a table, without compression; "" for other files."""
     if path.name in _RECORDS:
         return ""
-    plain = path.with_suffix("") if path.suffix.lower() in _PACKED else path
-    return plain.suffix.lower() if plain.suffix.lower() in _TABLES else ""
+    ending = ending_of(path)
+    return ending if ending in TABLE_ENDINGS else ""
 
 
 def _split_in(path: Path) -> str:

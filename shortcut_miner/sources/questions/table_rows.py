@@ -7,9 +7,11 @@ import polars as pl
 
 from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow
+from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.opening.columns import Column, Kind, optional
 from shortcut_miner.sources.opening.files import Opened, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, read_columns
+from shortcut_miner.sources.opening.item_columns import attributes, is_item, item_needs
 from shortcut_miner.sources.opening.json_text import decoding_error, fields_of
 from shortcut_miner.sources.opening.reading import (
     RECORD,
@@ -20,6 +22,7 @@ from shortcut_miner.sources.opening.reading import (
     is_blank,
     settle,
 )
+from shortcut_miner.sources.questions.answer_lists import majority
 from shortcut_miner.sources.recognise import check_no_other_kind
 
 COLUMNS = (
@@ -32,8 +35,7 @@ _KINDS: dict[str, Kind] = {
     "question_id": "id", "image_id": "id", GROUP: "id", "answers": "texts", LABELS: "texts",
 }  # fmt: skip
 _KEY = "answer_record_key"
-_ITEM = "item "  # before the name of a column whose values are items
-_UNTYPED = ("CSV", "xlsx")
+_MOST_FREQUENT = "answers taken as the most frequent of the list, the first of equally frequent ones"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +108,7 @@ def read_rows(
     rows, broken = read_columns(flat, _needs(table, wanted), advice=wanted.advice)
     total = flat.total if limit is None else min(limit, flat.total)
     rows = rows.filter(pl.col(RECORD) < total)
-    if flat.form in _UNTYPED:
+    if flat.is_untyped:
         rows = rows.with_columns(pl.col(pl.String).replace("", None))
     if wanted.is_own and not table.takes(wanted, "question_id"):
         number = pl.col(RECORD).cast(pl.Int64) + first + 1
@@ -120,26 +122,32 @@ def read_rows(
         for name, order in places.items()
         if name in ("image_id", *own)
     )
-    problems = [
-        *(_in_lines(flat, one) for one in broken if one.records[0] < total),
-        *find_problems(rows, is_blank("question_id").fill_null(True), "question_id", "an id"),
-        *find_problems(rows, is_blank("question").fill_null(True), "question", "text that is not blank"),
-        *find_duplicates(rows, "question_id"),
-    ]
-    if wanted.is_own:
-        problems += find_problems(
-            rows, pl.col("answer").is_null(), "answer", "an answer, or a list of answers"
-        )
-        for name in ("answers", LABELS):
-            if name in rows.columns:
-                has_null = pl.col(name).list.drop_nulls().list.len() < pl.col(name).list.len()
-                problems += find_problems(rows, has_null, name, "a list without nulls")
+    problems = [_in_lines(flat, one) for one in broken if one.records[0] < total]
+    problems += _problems_of(rows, wanted)
     dropped = settle(flat.path, "questions", problems, total, on_bad_row, flat.label)
     if bad := bad_records(problems):
         rows = rows.filter(~pl.col(RECORD).is_in(pl.Series(bad, dtype=pl.UInt32).implode()))
     if wanted.items:
-        rows, own = rows.with_columns(_attributes(wanted.items)), [*own, ATTRIBUTES]
-    return rows.select(*COLUMNS[:-1], _KEY, COLUMNS[-1], *sorted(own, reverse=True)), dropped
+        rows = rows.with_columns(attributes(wanted.items, is_untyped=flat.is_untyped))
+        own.append(ATTRIBUTES)
+    return rows.select(*Questions.column_names(), *own), dropped
+
+
+def _problems_of(rows: pl.DataFrame, wanted: Wanted) -> list[Problem]:
+    """Return what is no id or question, ids that repeat, and of own tables bad answers and labels."""
+    problems = [
+        *find_problems(rows, is_blank("question_id").fill_null(True), "question_id", "an id"),
+        *find_problems(rows, is_blank("question").fill_null(True), "question", "text that is not blank"),
+        *find_duplicates(rows, "question_id"),
+    ]
+    if not wanted.is_own:
+        return problems
+    problems += find_problems(rows, pl.col("answer").is_null(), "answer", "an answer, or a list of answers")
+    for name in ("answers", LABELS):
+        if name in rows.columns:
+            has_null = pl.col(name).list.drop_nulls().list.len() < pl.col(name).list.len()
+            problems += find_problems(rows, has_null, name, "a list without nulls")
+    return problems
 
 
 def _if_given(column: str) -> pl.Expr:
@@ -156,7 +164,7 @@ def _needs(table: QuestionTable, wanted: Wanted) -> dict[str, Column]:
         name: Column(_KINDS.get(name, "value"), name not in needed and theirs == name, (theirs,))
         for name, theirs in names.items()
     }
-    needs |= {f"{_ITEM}{name}": Column("value", names=(name,)) for name in wanted.items}
+    needs |= item_needs(wanted.items)
     missing = {
         ours: need.names[0]
         for ours, need in needs.items()
@@ -182,30 +190,17 @@ def _needs(table: QuestionTable, wanted: Wanted) -> dict[str, Column]:
 
 
 def _what(ours: str) -> str:
-    return "a value for the items" if ours.startswith(_ITEM) else f"the {ours}"
+    return "a value for the items" if is_item(ours) else f"the {ours}"
 
 
 def _with_most_frequent(rows: pl.DataFrame, flat: FlatTable) -> pl.DataFrame:
     """Return rows with the most frequent of the answers, the first of ties, where there is no answer."""
-    lacking = rows.filter(pl.col("answer").is_null(), pl.col("answers").list.len() > 0)
-    if lacking.is_empty():
-        return rows
-    most = (
-        lacking.select(RECORD, "answers")
-        .explode("answers")
-        .with_row_index("at")
-        .drop_nulls("answers")
-        .group_by(RECORD, "answers")
-        .agg(pl.len().alias("count"), pl.col("at").min())
-        .sort("count", "at", descending=[True, False])
-        .unique(RECORD, keep="first", maintain_order=True)
-        .select(RECORD, most="answers")
-    )
-    flat.decisions["answers taken as the most frequent of the list, the first of equally frequent ones"] += (
-        len(most)
-    )
-    joined = rows.join(most, on=RECORD, how="left", validate="1:1", maintain_order="left")
-    return joined.with_columns(answer=pl.coalesce("answer", "most")).drop("most")
+    listed = rows.select(
+        pl.when(pl.col("answer").is_null()).then(pl.col("answers").list.drop_nulls())
+    ).to_series()
+    most = majority(listed)["answer"]
+    flat.decisions[_MOST_FREQUENT] += most.count()
+    return rows.with_columns(answer=pl.coalesce("answer", most))
 
 
 def _with_lists(rows: pl.DataFrame, flat: FlatTable) -> pl.DataFrame:
@@ -214,12 +209,6 @@ def _with_lists(rows: pl.DataFrame, flat: FlatTable) -> pl.DataFrame:
     flat.decisions["rows with one answer"] += rows.select(is_alone.sum()).item()
     alone = pl.when(is_alone).then(pl.concat_list("answer"))
     return rows.with_columns(answers=pl.coalesce("answers", alone))
-
-
-def _attributes(items: tuple[str, ...]) -> pl.Expr:
-    """Return the items of the named columns as sorted texts; a cell without a value gives none."""
-    texts = [pl.lit(f"{name}=") + pl.col(f"{_ITEM}{name}") for name in items]
-    return pl.concat_list(texts).list.drop_nulls().list.sort().alias(ATTRIBUTES)
 
 
 def _in_lines(flat: FlatTable, problem: Problem) -> Problem:

@@ -16,7 +16,6 @@ from shortcut_miner.options import OnBadRow, named_columns
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.files import (
     Opened,
-    Source,
     facts_of_all,
     file_facts,
     find_file,
@@ -25,7 +24,7 @@ from shortcut_miner.sources.opening.files import (
     system_errors,
 )
 from shortcut_miner.sources.opening.flat_tables import open_columns, open_table
-from shortcut_miner.sources.opening.json_text import first_bytes, split_lines
+from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
 from shortcut_miner.sources.questions.table_rows import (
     COLUMNS,
@@ -60,12 +59,15 @@ def column_names(mapping: str | None, columns: Sequence[str] = COLUMNS) -> dict[
     return dict(zip(columns, columns, strict=True)) | named_columns(mapping, columns)
 
 
-def is_table(source: Source) -> bool:
-    """Return whether a file is a flat table rather than one JSON document."""
-    if first_bytes(source.content) != b"{":
+def is_table(content: Content) -> bool:
+    """Return whether a file is a flat table rather than one JSON object."""
+    if content.forms[0] != "JSONL" or content.is_lines:
         return True
-    lines = split_lines(source)
-    return len(lines) > 1 and lines[0][1].rstrip().endswith(b"}")
+    try:
+        content.json  # noqa: B018  # read as far as it goes
+    except SourceError:  # lines whose first one is broken are told line by line
+        return len(content.lines) > 1 and content.lines[0][1].rstrip().endswith(b"}")
+    return False
 
 
 def open_question_table(path: str | os.PathLike[str]) -> QuestionTable:

@@ -4,7 +4,7 @@ A question's id is ``<image_id>_<round>``, the first round being 1, as VisDial's
 read by itself: without the caption and the rounds before it.
 """
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 import numpy as np
@@ -16,7 +16,13 @@ from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.ids import AnyId, id_column, with_whole_ids
 from shortcut_miner.sources.opening.json_records import decode_all
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Top, fields_of, split_array
+from shortcut_miner.sources.opening.json_text import (
+    DECODE_ERRORS,
+    Top,
+    check_no_key_twice,
+    fields_of,
+    records_under,
+)
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, check_not_empty
 from shortcut_miner.sources.questions.set_records import Records, SetShape, settled_set
@@ -54,7 +60,7 @@ def count_dialogs(top: dict[str, msgspec.Raw]) -> Counts:
 def _dialogs(content: Content) -> Records:
     source, top = content.source, content.json.top
     assert isinstance(top, dict)
-    raws = split_array(source, fields_of(top["data"])["dialogs"], "data.dialogs")
+    raws = records_under(source, fields_of(top["data"]), "dialogs")
     check_not_empty(source.path, raws, "dialogs")
     return Records(raws)
 
@@ -69,7 +75,7 @@ def read_visdial(content: Content, on_bad_row: OnBadRow, limit: int | None = Non
     top = content.json.top
     assert isinstance(top, dict)
     held = fields_of(top["data"])
-    texts = {name: _texts(content.source, held[name], name) for name in _LISTS[1:]}
+    texts = {name: _texts(content.source, held, name) for name in _LISTS[1:]}
     raws = VISDIAL.records(content).raws[:limit]
     decoded = decode_all(raws, _Dialog)
     places, problems = decoded.positions, decoded.problems
@@ -105,9 +111,10 @@ def read_visdial(content: Content, on_bad_row: OnBadRow, limit: int | None = Non
     )  # fmt: skip
 
 
-def _texts(source: Source, raw: msgspec.Raw, name: str) -> list[str]:
+def _texts(source: Source, held: Mapping[str, msgspec.Raw], name: str) -> list[str]:
+    check_no_key_twice(source, held, name)
     try:
-        return msgspec.json.decode(raw, type=list[str])
+        return msgspec.json.decode(held[name], type=list[str])
     except DECODE_ERRORS as error:
         raise SourceError(
             f"{source.path}, data.{name}: got values that are no text ({error}), expected a list of texts. "
@@ -154,10 +161,7 @@ def _names_of(starts: NDArray[np.int64], unread: Collection[int]) -> Callable[[i
 
     def name(record: int) -> str:
         dialog = int(np.searchsorted(starts, record, side="right")) - 1
-        return (
-            f"dialog {dialog}"
-            if record in unread
-            else f"dialog {dialog}, round {record - int(starts[dialog]) + 1}"
-        )
+        place = "" if record in unread else f", round {record - int(starts[dialog]) + 1}"
+        return f"dialog {dialog}{place}"
 
     return name

@@ -9,6 +9,7 @@ import polars as pl
 
 from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow
+from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.kinds import Content, Format
@@ -17,17 +18,6 @@ from shortcut_miner.sources.questions.formats import ANNOTATIONS, QUESTIONS
 from shortcut_miner.sources.questions.vqa_questions import check_limit
 from shortcut_miner.sources.recognise import known_format
 
-COLUMNS = (
-    "question_id",
-    "image_id",
-    "question",
-    "question_type",
-    "answer_type",
-    "answer",
-    "answers",
-    "answer_record_key",
-    "split",
-)
 _NO_ANNOTATION = "question without annotation"
 _OTHER_IMAGE = "annotation for another image than its question's"
 _NO_QUESTION = "annotation without question"
@@ -146,7 +136,7 @@ def read_vqa(
     }
     orphans = annotations.table.join(questions.table, on="question_id", how="anti")["question_id"]
     annotation_losses = {_NO_QUESTION: orphans if limit is None else orphans.clear()}
-    table = joined.filter(~is_missing, ~is_other_image).select(COLUMNS)
+    table = joined.filter(~is_missing, ~is_other_image).select(Questions.column_names())
     if on_bad_row == "error" or table.is_empty():
         _check_losses(f"{questions_path} and {annotations_path}", question_losses | annotation_losses)
     return table, _with_losses(questions, question_losses), _with_losses(annotations, annotation_losses)

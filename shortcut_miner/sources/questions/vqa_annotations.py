@@ -26,7 +26,7 @@ from shortcut_miner.sources.questions.answer_lists import (
     majority,
     record_lists,
 )
-from shortcut_miner.sources.questions.vqa_questions import count_records, repeated_or_no_ids, vqa_records
+from shortcut_miner.sources.questions.vqa_questions import count_records, listed_records, repeated_or_no_ids
 
 ANNOTATIONS = "VQA annotations JSON"
 _TEXTS = ("question_id", "image_id", "question_type", "answer_type")
@@ -61,7 +61,7 @@ def count_annotations(top: Top) -> Counts:
 
 def read_annotations(content: Content, on_bad_row: OnBadRow) -> Reading:
     """Return the annotations of an opened file; see :func:`.vqa.read_vqa_annotations`."""
-    raws, notes = vqa_records(content, "annotations")
+    raws, notes = listed_records(content, "annotations")
     table, problems = _decode(raws)
     table, id_notes = with_whole_ids(table, "question_id", "image_id")
     problems += repeated_or_no_ids(table)

@@ -12,9 +12,8 @@ from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
     Raws,
     Top,
-    check_no_key_twice,
     fields_of,
-    split_array,
+    records_under,
 )
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import (
@@ -59,7 +58,7 @@ def count_records(top: Top, key: str) -> Counts:
 
 def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> Reading:
     """Return the questions of an opened file; see :func:`.vqa.read_vqa_questions`."""
-    raws, notes = vqa_records(content, "questions")
+    raws, notes = listed_records(content, "questions")
     raws = raws[:limit]
     table, problems = _decode(raws)
     table, id_notes = with_whole_ids(table, "question_id", "image_id")
@@ -78,13 +77,12 @@ def check_limit(limit: int | None) -> None:
         raise ConfigError(f"limit: got {limit}, expected at least 1. Leave it out to read all questions.")
 
 
-def vqa_records(content: Content, key: str) -> tuple[list[msgspec.Raw], tuple[str, ...]]:
+def listed_records(content: Content, key: str) -> tuple[list[msgspec.Raw], tuple[str, ...]]:
     """Return the undecoded records under `key`, or of a bare list; and notes on what was repaired."""
     top, source = content.json.top, content.source
     if isinstance(top, list):
         return top, content.json.notes
-    check_no_key_twice(source, top, key)
-    raws = split_array(source, top[key], key)
+    raws = records_under(source, top, key)
     check_not_empty(source.path, raws, key)
     return raws, content.json.notes
 
