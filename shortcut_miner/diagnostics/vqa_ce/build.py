@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from shortcut_miner.datasets.folders import Run, options_of, publish
-from shortcut_miner.diagnostics.vqa_ce import outputs
+from shortcut_miner.diagnostics.vqa_ce import figures, outputs
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
@@ -70,13 +70,13 @@ def build(
         cut = cut_text(found.max_rules, derived=config.max_rules is None)
         facts = dataclasses.replace(facts, warnings=(*facts.warnings, cut))
         config = dataclasses.replace(config, max_rules=found.max_rules)  # what the result depends on
-    provenance, figures = outputs.describe(inputs, found, config, limit)
+    provenance, told = figures.describe(inputs, found, config, limit)
     tables = outputs.make_tables(inputs, found, config)
     if out is not None:
         publish(
             out,
             run,
-            lambda folder: outputs.write(folder, inputs, found, config, tables, provenance, figures),
+            lambda folder: outputs.write(folder, inputs, found, config, tables, provenance, told),
             notes=facts.notes,
             warnings=facts.warnings,
         )
@@ -85,8 +85,8 @@ def build(
         facts,
         provenance,
         out=out,
-        figures=figures,
-        words=outputs.in_words(provenance),
+        figures=told,
+        words=figures.in_words(provenance),
         tables=tables,
         is_complete=found.is_complete,
     )

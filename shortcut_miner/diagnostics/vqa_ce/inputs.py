@@ -13,6 +13,7 @@ from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.question_sets import read_questions
+from shortcut_miner.sources.questions.table_rows import LABELS
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -92,6 +93,17 @@ def read_inputs(
     return VqaCeInputs(
         train=train, val=val, labels=labels, facts=facts, has_images=tables is None or tables.has_images
     )
+
+
+def has_known_objects(
+    questions: pl.DataFrame, labels: pl.DataFrame | None, config: VqaCeConfig
+) -> pl.Series | None:
+    """Return Boolean per question: whether its objects are known; None if objects are no items."""
+    if config.items == "words":
+        return None
+    if LABELS in questions.columns:
+        return questions[LABELS].is_not_null()
+    return None if labels is None else questions["image_id"].is_in(labels["image_id"].unique().implode())
 
 
 def _read_files(
