@@ -40,7 +40,6 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
         run=_run(questions),
         read_back=numbers.scored(questions, f"{_RESULTS}/{first}_*/*.json"),
         notes=(
-            "JSON lines instead of .npy: MMF reads both, and a .npy of records is a pickle",
             *_path_notes(published_folder(folder)),
             *_image_notes(images),
             *numbers.notes("MMF", 32),
