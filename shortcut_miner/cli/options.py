@@ -21,10 +21,11 @@ DONE, CHECK_FAILED, BAD_INPUT, INCOMPLETE, BUG, INTERRUPTED = 0, 1, 2, 3, 101, 1
 def _print_options(console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
     """Print a group of options; as plain text, help would break lines where the docstring's source does."""
     from cyclopts.help import DefaultFormatter
+    from rich.text import Text
 
     for entry in panel.entries:
         text = getattr(entry.description, "primary_renderable", None)
-        if hasattr(text, "plain"):
+        if isinstance(text, Text):
             text.plain = " ".join(text.plain.split())
     DefaultFormatter()(console, options, panel)
 
