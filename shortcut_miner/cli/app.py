@@ -45,7 +45,8 @@ _OTHER_COMMANDS = (
         ("export",),
         "shortcut_miner.cli.export:export",
         "Write a built folder's questions as other people's evaluators read them, with the commands that do.",
-        f"{ENTER}\nshortcut-miner export vqa-ce --to huggingface --out vqa-ce-hf",
+        f"{ENTER}\nshortcut-miner export vqa-ce --to huggingface --out vqa-ce-hf\n"
+        "shortcut-miner export vqa-ce --to lmms-eval --subset hard --out lmms",
     ),
     Command(
         ("repeat",),

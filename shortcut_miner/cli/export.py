@@ -47,9 +47,10 @@ def export(
     folder : Path
         What a build command wrote; it is never changed.
     images : str, optional
-        Folder with the images, or a pattern of paths or addresses such as images/{image_id:012d}.jpg.
+        Folder with the images, which is looked through, or a pattern of paths or addresses such as
+        images/{image_id:012d}.jpg; without it, questions name their images by id alone.
     subset : list of str, optional
-        Splits to export, such as easy,hard. Default: all.
+        Splits to export, such as easy,hard; all by default.
     """
     if out is None and not dry_run:
         raise ConfigError("--out: got none, expected a folder. Give --out, or --dry-run to write nothing.")

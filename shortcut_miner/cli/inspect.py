@@ -17,6 +17,11 @@ if TYPE_CHECKING:
     from shortcut_miner.sources.opening.reading import Reading
     from shortcut_miner.sources.recognise import FileKind
 
+_TABLE_HINT = (
+    "with --columns, vqa-ce build --table, rad build --questions and all score commands can read it; "
+    "shortcut-miner mine too"
+)
+
 Paths = Annotated[tuple[Path, ...], Parameter(group=INPUTS, negative=())]
 
 
@@ -60,13 +65,14 @@ def inspect(paths: Paths, /, *, most: MostShown = 5, shown: Shown = DEFAULT_SHOW
     Parameters
     ----------
     paths : tuple of Path
-        Files of any format that a command reads, or files and folders that a command wrote.
+        Files of any format that a command reads, folders of tables or of a Hugging Face dataset, or files and
+        folders that a command wrote.
     most : int
         Most examples to print of what is wrong with a file.
     """
     with progress(shown) as on_stage:
         findings = []
-        for path in paths:
+        for path in (file for given in paths for file in _files(given)):
             if on_stage is not None:
                 on_stage(f"inspect {path}")
             findings.append(find_out(path, most))
@@ -79,6 +85,19 @@ def inspect(paths: Paths, /, *, most: MostShown = 5, shown: Shown = DEFAULT_SHOW
             print_text(finding.path)
             print_fields({f"  {name}": text for name, text in _in_words(finding).items()})
     return CHECK_FAILED if any(finding.problems for finding in findings) else DONE
+
+
+def _files(path: Path) -> list[Path]:
+    """Return what to look at: of a folder that no command wrote, its tables, a data set's by their splits."""
+    from shortcut_miner.sources.questions.table_folders import splits_of
+    from shortcut_miner.storage import MANIFEST
+
+    if not path.is_dir():
+        return [path]
+    finish_interrupted(path)
+    if (path / MANIFEST).is_file():
+        return [path]
+    return [file for files in splits_of(path).values() for file in files]
 
 
 def find_out(path: Path, most: int) -> Finding:
@@ -119,8 +138,7 @@ def _with_rows(finding: Finding, kind: "FileKind", path: Path, most: int) -> Fin
     reader = _readers().get(kind.kind)
     if reader is None:
         if kind.is_table:
-            hint = "shortcut-miner mine can read it, given the names of its columns"
-            return dataclasses.replace(finding, notes=(*finding.notes, hint))
+            return dataclasses.replace(finding, notes=(*finding.notes, _TABLE_HINT))
         if kind.is_known or kind.goes_to:
             return finding
         return dataclasses.replace(finding, problems=("no command reads this format",))
@@ -206,13 +224,7 @@ def _written_by(provenance: Mapping[str, Any]) -> str:
 
 def _written_folder(path: Path) -> Finding:
     from shortcut_miner.datasets.folders import open_folder
-    from shortcut_miner.storage import MANIFEST
 
-    if not (path / MANIFEST).is_file():
-        raise SourceError(
-            f"{path}: got a folder without {MANIFEST}, expected a file, or a folder that a command wrote. "
-            "Give one of the files inside it."
-        )
     folder = open_folder(path)
     counts, problems = {}, []
     for name in sorted(file.stem for file in path.glob("*.parquet")):

@@ -4,18 +4,35 @@ import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
 
 from shortcut_miner.errors import ConfigError
 
+if TYPE_CHECKING:
+    from cyclopts.help import HelpPanel
+    from rich.console import Console, ConsoleOptions
+
 DONE, CHECK_FAILED, BAD_INPUT, INCOMPLETE, BUG, INTERRUPTED = 0, 1, 2, 3, 101, 130
 
-INPUTS = Group("Inputs", sort_key=1)
-METHOD = Group("Method", sort_key=2)
-OUTPUT = Group("Output", sort_key=3)
+
+def _print_options(console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
+    """Print a group of options; as plain text, help would break lines where the docstring's source does."""
+    from cyclopts.help import DefaultFormatter
+    from rich.text import Text
+
+    for entry in panel.entries:
+        text = getattr(entry.description, "primary_renderable", None)
+        if isinstance(text, Text):
+            text.plain = " ".join(text.plain.split())
+    DefaultFormatter()(console, options, panel)
+
+
+INPUTS = Group("Inputs", sort_key=1, help_formatter=_print_options)
+METHOD = Group("Method", sort_key=2, help_formatter=_print_options)
+OUTPUT = Group("Output", sort_key=3, help_formatter=_print_options)
 
 
 @Parameter(name="*", group=OUTPUT)
@@ -45,7 +62,7 @@ FirstRows = Annotated[
         name="--limit",
         group=INPUTS,
         validator=_POSITIVE,
-        help="Use the first questions (of both splits) or rows only, to try things out.",
+        help="Use the first questions or rows of each split only, to try things out.",
     ),
 ]
 MostShown = Annotated[int, Parameter(name="--limit", group=OUTPUT, validator=_NOT_NEGATIVE)]

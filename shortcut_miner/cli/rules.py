@@ -1,5 +1,6 @@
 """``rules`` and ``explain``."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -209,9 +210,16 @@ def explanation_fields(explanation: "Explanation") -> dict[str, str]:
     items: dict[str, Any] = {kind: question[kind] for kind in KINDS if kind in question}
     return {
         "question": f"{question['question']}",
-        "image": f"{question['image_id']}",
+        **_places(question),
         **{kind: "not known" if one is None else ", ".join(one) or "none" for kind, one in items.items()},
         "answers": ", ".join(f"{answer} ({count})" for answer, count in counted),
         "subset": explanation.subset,
         "because": explanation.reason,
     }
+
+
+def _places(question: Mapping[str, object]) -> dict[str, str]:
+    """Return the image and the group of a question; rows of a table may have neither of their own."""
+    image, group = question["image_id"], question.get("group")
+    own = {"image": image} if image not in (group, question["question_id"]) else {}
+    return {name: f"{value}" for name, value in (own | {"group": group}).items() if value is not None}

@@ -274,7 +274,9 @@ COMMANDS = (
         ("vqa-ce", "build"),
         build,
         "Find the shortcuts of training questions and split validation questions by them.",
-        f"{ENTER}\nshortcut-miner vqa-ce build \\\n    {_BUILD_INPUTS} \\\n    --out my-vqa-ce",
+        f"{ENTER}\nshortcut-miner vqa-ce build \\\n    {_BUILD_INPUTS} \\\n    --out my-vqa-ce\n"
+        "shortcut-miner vqa-ce build --table vqa-ce/questions.parquet \\\n"
+        "    --columns labels=objects --val-share 0.3 --out ce-of-a-table",
     ),
     Command(
         ("vqa-ce", "score"),

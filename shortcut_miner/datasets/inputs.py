@@ -1,5 +1,6 @@
 """What was read, as a manifest records it: one entry a file, what was left out, and what was decided."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
@@ -19,6 +20,8 @@ _KEYS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("neighbour",), ("class", "neighbour")),
     (("word", "vector"), ("word",)),
 )
+# Roles of one model's second file and those after it.
+_NUMBERED_FILE = re.compile(r" \(\d+\)$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +81,23 @@ def notes_of(readings: Mapping[str, Reading]) -> tuple[str, ...]:
     for role, reading in readings.items():
         for note in dict.fromkeys(reading.notes):
             roles.setdefault(note, []).append(role)
-    return tuple(f"{', '.join(said_of)}: {note}" for note, said_of in roles.items())
+    return tuple(f"{', '.join(_with_files_counted(said_of))}: {note}" for note, said_of in roles.items())
+
+
+def _with_files_counted(roles: Sequence[str]) -> list[str]:
+    """Return roles with further files of one, which are numbered, counted behind its first.
+
+    >>> _with_files_counted(["answers of a", "answers of a (1)", "answers of a (2)", "b", "c (1)"])
+    ['answers of a and 2 more files', 'b', 'c (1)']
+    """
+    further: dict[str, int] = {}
+    for role in roles:
+        first = _NUMBERED_FILE.sub("", role)
+        if first != role and first in further:
+            further[first] += 1
+        else:
+            further[role] = 0
+    return [f"{role} and {n} more file{'s' * (n > 1)}" if n else role for role, n in further.items()]
 
 
 def input_record(role: str, reading: Reading) -> InputRecord:

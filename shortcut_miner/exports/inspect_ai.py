@@ -89,7 +89,6 @@ def _json(**fields: pl.Expr) -> pl.Expr:
 
 def _notes(images: Images) -> tuple[str, ...]:
     told = {
-        "none": "inspect_ai gets questions without images: a model sees the text alone",
         "files": "inspect_ai opens images at their paths, so the folder runs on this machine alone",
         "addresses": "inspect_ai hands the addresses of images to the model",
     }
@@ -97,4 +96,4 @@ def _notes(images: Images) -> tuple[str, ...]:
         "put your model in place of mockllm/model, which gives one answer to everything (and fetches a "
         "tokeniser on its first run)"
     )
-    return told[images.kind], model
+    return (*((told[images.kind],) if images.kind in told else ()), model)

@@ -94,12 +94,8 @@ def _write_yaml(path: Path, fields: Mapping[str, Any]) -> None:
 
 def _notes(images: Images) -> tuple[str, ...]:
     told = {
-        "none": "lmms-eval gets questions without images: a model sees the text alone",
         "files": "lmms-eval opens images at their paths, so the folder runs on this machine alone",
         "addresses": "lmms-eval opens files alone, no addresses: its models see the text alone",
     }
-    model = (
-        "put your model in place of lmms-eval's dummy, which says yes to everything; most models' results "
-        "lie one folder deeper, under their names"
-    )
-    return told[images.kind], model
+    told_of_images = (told[images.kind],) if images.kind in told else ()
+    return (*told_of_images, "put your model in place of lmms-eval's dummy, which says yes to everything")

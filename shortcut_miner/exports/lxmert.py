@@ -27,9 +27,9 @@ _FIELDS = (*_ASKED, "label", "answer", "answers")
 _RUN, _RESULTS = "lxmert-run", "lxmert-results"
 _NOTES = (
     "SET_questions.json has no labels, as LXMERT stops at an answer that a model's table doesn't have; "
-    "to train on SET_SPLIT.json take trainval_ans2label.json and trainval_label2ans.json from here",
+    "to train on SET_SPLIT.json call it train, valid, minival or nominival, as LXMERT reads no others, "
+    "and take trainval_ans2label.json and trainval_label2ans.json from here",
     "LXMERT leaves out questions whose image has no features without a word: compare the counts",
-    "LXMERT reads train, valid, minival, nominival and test alone: copy a file to such a name",
 )
 
 

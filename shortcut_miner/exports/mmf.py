@@ -38,7 +38,6 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
         run=_run(questions),
         read_back=numbers.scored(questions, f"{_RESULTS}/{first}_*/*.json"),
         notes=(
-            "JSON lines instead of .npy: MMF reads both, and a .npy of records is a pickle",
             *_path_notes(published_folder(folder)),
             *feature_notes("feature_path: the image's id with .npy", images),
             *numbers.notes("MMF", 32),

@@ -136,7 +136,7 @@ def _write_set(table: pl.DataFrame, images: Images, path: Path) -> tuple[str, ..
     size = _size(known, images) if images.kind == "files" else 0
     if images.kind == "files" and size * 4 / 3 <= _MOST_EMBEDDED:
         _write_tables(_with_content(known, images), path)
-        return (*left_out, "images: in the files, as base64")
+        return left_out
     _write_tables([known.with_columns(image_path=images.place()).drop("image_id")], path)
     if images.kind == "addresses":
         return (*left_out, "images: addresses, which models behind an API take; others need a folder")
@@ -173,13 +173,10 @@ def _base64(path: Path) -> str:
 
 
 def _notes(mark: str, names: list[str], choices: list[str]) -> list[str]:
-    notes = [
-        "question_id: q<id>, as pandas takes digits for numbers; a score takes the q away again"
-        if mark
-        else "question_id: as it is, for some begin with a q already",
-        "answer: pandas reads n/a, None, null and more as nothing; answers and record hold the texts as JSON",
-        f"{' '.join(names)}: VLMEvalKit doesn't evaluate open answers to such sets; --mode infer writes them",
-    ]
+    notes = [] if mark else ["question_id: as it is, for some begin with a q already"]
+    notes.append(
+        f"{' '.join(names)}: VLMEvalKit doesn't evaluate open answers to such sets; --mode infer writes them"
+    )
     if choices:
         shown = " ".join(choices)
         notes.append(f"{shown}: questions answered by yes (A) or no (B); VLMEvalKit evaluates them")

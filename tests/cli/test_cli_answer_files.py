@@ -179,11 +179,23 @@ def test_files_of_answers_are_found_and_others_named(tmp_path: Path) -> None:
         files_in(tmp_path)
 
 
+def test_a_folder_with_nothing_but_a_folder_stands_for_it(tmp_path: Path) -> None:
+    """Evaluators write into a folder of the model's name; of two models' the user has to say which."""
+    (tmp_path / "results" / "the__model").mkdir(parents=True)
+    answers = tmp_path / "results" / "the__model" / "samples.jsonl"
+    answers.write_text('{"question_id": 1, "answer": "a"}\n')
+    assert files_in(tmp_path) == ([answers], [])
+    (tmp_path / "results" / "other").mkdir()
+    with pytest.raises(SourceError, match="got a folder with 'other', 'the__model' and no file of answers"):
+        files_in(tmp_path)
+
+
 def test_a_folder_without_answers(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
+    (tmp_path / "other").mkdir()
     with pytest.raises(SourceError) as caught:
         files_in(tmp_path)
     assert str(caught.value) == (
-        f"{tmp_path}: got a folder with 'sub' and no file of answers, expected at least one right in it. "
-        "Give the folder where they are, or the files."
+        f"{tmp_path}: got a folder with 'other', 'sub' and no file of answers, expected at least one right "
+        "in it. Give the folder where they are, or the files."
     )

@@ -330,7 +330,7 @@ def test_an_hdf5_whose_source_is_missing_is_refused(tmp_path: Path) -> None:
 
 def test_features_alone_are_no_table_for_mine(failing: Path, run_cli: RunCli) -> None:
     ran = run_cli("inspect", failing / "regions" / "vinvl_feature3.tsv")
-    assert "mine can read it" not in ran.out
+    assert "can read it" not in ran.out
 
 
 def test_polls_are_no_predictions(failing: Path, run_cli: RunCli) -> None:

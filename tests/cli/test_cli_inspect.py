@@ -102,11 +102,27 @@ def test_broken_files_end_with_exit_code_1(
     ],
     ids=["parquet", "csv", "jsonl"],
 )
-def test_any_other_table_is_for_mine(write: Callable[[Path], None], run_cli: RunCli, tmp_path: Path) -> None:
+def test_any_other_table_is_read_with_the_names_of_its_columns(
+    write: Callable[[Path], None], run_cli: RunCli, tmp_path: Path
+) -> None:
     path = tmp_path / "table"
     write(path)
     ran = run_cli("inspect", path)
-    assert (ran.code, "shortcut-miner mine can read it" in ran.out) == (0, True)
+    assert (ran.code, "with --columns, vqa-ce build --table, " in ran.out) == (0, True)
+
+
+def test_a_folder_of_others_is_its_tables(run_cli: RunCli, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    (folder / "train").mkdir(parents=True)
+    pl.DataFrame({"a": [1], "b": [2]}).write_parquet(folder / "train" / "0.parquet")
+    pl.DataFrame({"a": [1, 2], "b": [2, 3]}).write_parquet(folder / "val.parquet")
+    (folder / "README.md").write_text("what it is")
+    ran = run_cli("inspect", folder, "--format", "json")
+    assert ran.code == 0
+    assert [(one["path"], one["counts"]) for one in ran.json["files"]] == [
+        (str(folder / "train" / "0.parquet"), {"rows": 1}),
+        (str(folder / "val.parquet"), {"rows": 2}),
+    ]
 
 
 def test_one_bad_file_among_good_ones_is_enough(run_cli: RunCli, files: Files, tmp_path: Path) -> None:
@@ -145,7 +161,7 @@ def test_files_of_two_runs_in_one_folder_are_wrong(run_cli: RunCli, built: Path,
 def test_other_folders_and_missing_files_are_bad_usage(run_cli: RunCli, tmp_path: Path) -> None:
     ran = run_cli("inspect", tmp_path)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.startswith(f"error: {tmp_path}: got a folder without manifest.json")
+    assert ran.err.startswith(f"error: {tmp_path}: got a folder without tables (it has no files)")
     ran = run_cli("inspect", tmp_path / "no.json")
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.startswith(f"error: {tmp_path / 'no.json'}: got no such file")

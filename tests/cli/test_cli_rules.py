@@ -271,3 +271,27 @@ def test_explain_tells_tables_of_another_build(run_cli: RunCli, built: Path, tmp
     ran = run_cli("explain", mixed, "17")
     assert (ran.code, ran.out) == (2, "")
     assert "of another build than manifest.json describes" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ((), []),
+        (("group=user",), ["group     u1"]),
+        (("image_id=img",), ["image     i1"]),
+        (("image_id=img", "group=user"), ["image     i1", "group     u1"]),
+    ],
+)
+def test_explain_names_the_image_and_the_group_that_a_table_has(
+    more: tuple[str, ...], told: list[str], run_cli: RunCli, tmp_path: Path
+) -> None:
+    rows = [
+        {"id": f"q{at}", "text": "win cash", "label": "spam", "user": f"u{at}", "img": f"i{at}"}
+        for at in range(9)
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "t.csv")
+    columns = ",".join(("question_id=id", "question=text", "answer=label", *more))
+    files = ("--table", tmp_path / "t.csv", "--val-table", tmp_path / "t.csv")
+    assert run_cli("vqa-ce", "build", *files, "--columns", columns, "--out", tmp_path / "ce").code == 0
+    shown = run_cli("explain", tmp_path / "ce", "q1").out.splitlines()
+    assert [line for line in shown if line.startswith(("image", "group"))] == told

@@ -346,7 +346,8 @@ def test_question_sets_are_as_promised(room: Room, built: Built) -> None:
     questions = read_question_sets(folder)
     assert (questions.command, questions.path) == (room.command, folder)
     assert questions.read_back.startswith(f"{room.folder} score {folder} --")
-    assert "{predictions}" in questions.read_back
+    # No evaluator makes SwapMix's swaps.
+    assert ("{predictions" in questions.read_back) == (room.name != "swapmix")
     for splits in questions.sets.values():
         for table in splits.values():
             validated(table, Questions, "questions")

@@ -144,7 +144,7 @@ def test_questions_become_prompts_images_and_targets(two_sets: QuestionSets, tmp
 @pytest.mark.parametrize(
     ("images", "lmms", "inspect"),
     [
-        (Images(), "without images", "without images"),
+        (Images(), "put your model", "put your model"),  # export itself says that there are none
         (
             Images(kind="addresses", places={"image 0": "https://x/0.png"}),
             "no addresses",

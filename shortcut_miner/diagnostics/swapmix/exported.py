@@ -23,6 +23,8 @@ CITATION = """\
 def question_sets(path: Path) -> QuestionSets:
     """Return the questions that have rows in the plan, whatever kind of plan it is.
 
+    An evaluator answers them without a swap; a score needs the answers to all swaps beside these.
+
     Raises
     ------
     SourceError, SchemaError
@@ -34,6 +36,6 @@ def question_sets(path: Path) -> QuestionSets:
         command=COMMAND,
         title="questions of a SwapMix plan",
         sets={"swapmix": {"planned": table.filter(pl.col("exclusion").is_null()).drop("exclusion")}},
-        read_back=f"swapmix score {quoted(path)} --predictions {{predictions}}",
+        read_back=f"swapmix score {quoted(path)} --predictions NAME=ANSWERS_TO_ALL_SWAPS.parquet",
         citation=CITATION,
     )

@@ -64,18 +64,19 @@ class VqaCeFiles:
     Attributes
     ----------
     train_questions : Path, optional
-        Questions that rules are mined from: VQA v1/v2 questions JSON, or a set that holds its answers.
+        Questions that rules are mined from: those of VQA, VQA-CP, OK-VQA or TDIUC; or, with their answers,
+        A-OKVQA, TextVQA, VizWiz, VQA-X, LXMERT, GQA, VisDial or POPE.
     train_annotations : Path, optional
-        The annotations of these questions.
+        The annotations of these questions, where they are a file of their own.
     val_questions : Path, optional
         Questions that are split into easy, counterexamples and hard.
     val_annotations : Path, optional
-        The annotations of these questions.
+        The annotations of these questions, where they are a file of their own.
     table : tuple of Path, optional
         In place of these: rows of questions and answers that rules are mined from, as Parquet, Arrow, CSV,
         TSV, JSON Lines, a JSON list or xlsx; several files, their folder, or a Hugging Face dataset's.
     val_table : tuple of Path, optional
-        The rows that are split; without it they come from --table, by its own splits, --split-column or
+        The rows that are split; without it they are some of --table, by its own splits, --split-column or
         --val-share.
     detections : tuple of Path, optional
         Object labels of both splits' images: detect-shortcuts JSON, COCO instances JSON, a table with

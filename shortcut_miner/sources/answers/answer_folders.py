@@ -14,6 +14,8 @@ _KINDS = {one.kind for one in PREDICTIONS}
 def files_in(folder: Path, *, take_tables: bool = False) -> tuple[list[Path], list[str]]:
     """Return the files of answers right in a folder, by name, and the names of its other files and folders.
 
+    A folder with nothing but a folder in it stands for that one: evaluators name one by the model.
+
     Parameters
     ----------
     folder : Path
@@ -28,6 +30,8 @@ def files_in(folder: Path, *, take_tables: bool = False) -> tuple[list[Path], li
     """
     with system_errors(str(folder), folder):
         entries = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+    if len(entries) == 1 and entries[0].is_dir():
+        return files_in(entries[0], take_tables=take_tables)
     found, others = list[Path](), list[Path]()
     for entry in entries:
         is_taken = entry.is_file() and _is_data(entry) and _holds_answers(entry, take_tables)

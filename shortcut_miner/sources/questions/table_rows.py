@@ -114,7 +114,7 @@ def read_rows(
         number = pl.col(RECORD).cast(pl.Int64) + first + 1
         rows = rows.with_columns(number.cast(pl.String).alias("question_id"))
     if wanted.is_own:
-        rows = _with_lists(_with_most_frequent(rows, flat), flat)
+        rows = _with_lists(_with_most_frequent(rows, flat))
     own = [name for name in (LABELS, GROUP) if table.takes(wanted, name)]
     places = {"image_id": ("image_id", GROUP), GROUP: (GROUP, "image_id")}
     rows = rows.with_columns(
@@ -203,11 +203,9 @@ def _with_most_frequent(rows: pl.DataFrame, flat: FlatTable) -> pl.DataFrame:
     return rows.with_columns(answer=pl.coalesce("answer", most))
 
 
-def _with_lists(rows: pl.DataFrame, flat: FlatTable) -> pl.DataFrame:
+def _with_lists(rows: pl.DataFrame) -> pl.DataFrame:
     """Return rows whose only answer is also their list of answers, where there is none."""
-    is_alone = pl.col("answers").is_null() & pl.col("answer").is_not_null()
-    flat.decisions["rows with one answer"] += rows.select(is_alone.sum()).item()
-    alone = pl.when(is_alone).then(pl.concat_list("answer"))
+    alone = pl.when(pl.col("answer").is_not_null()).then(pl.concat_list("answer"))
     return rows.with_columns(answers=pl.coalesce("answers", alone))
 
 
