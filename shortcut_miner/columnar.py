@@ -3,7 +3,7 @@
 Of a damaged file Polars may panic, or ask for memory until the process ends; PyArrow raises an exception.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ class Columns:
     names: Sequence[str]
     types: dict[str, pl.DataType]
     total: int
+    metadata: Mapping[bytes, bytes]  # of its schema
 
 
 def columnar_form(start: bytes) -> Literal["Parquet", "Arrow"] | None:
@@ -55,7 +56,8 @@ def look_at_columns(content: Content) -> Columns:
     else:
         with _arrow(content) as (schema, batches):
             total = sum(batch.num_rows for batch in batches)
-    return Columns(schema.names, {field.name: _type(field) for field in schema}, total)
+    types = {field.name: _type(field) for field in schema}
+    return Columns(schema.names, types, total, schema.metadata or {})
 
 
 def read_frame(content: Content, columns: Sequence[str] | None = None) -> pl.DataFrame:

@@ -182,3 +182,17 @@ def test_an_id_in_two_files_is_told_or_left_out(tmp_path: Path) -> None:
     reading = read(*files, on_bad_row="skip")
     assert reading.table["question_id"].to_list() == ["1", "3"]
     assert reading.dropped == {"question_id: expected in one file only": 2}
+
+
+def test_a_column_of_another_type_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"question": ["Why?"], "answer": ["so"]}).with_columns(
+        question_id=pl.datetime(2020, 1, 1)
+    ).write_parquet(path)
+    with pytest.raises(SourceError) as error:
+        read(path)
+    assert str(error.value) == (
+        f"{path}: got a Parquet table with the columns 'question', 'answer', 'question_id', expected other "
+        "types. Name its columns with --columns.\n"
+        "  - column question_id: got Datetime(time_unit='us', time_zone=None), expected text or whole numbers"
+    )

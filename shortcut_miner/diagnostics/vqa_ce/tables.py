@@ -105,7 +105,7 @@ def open_tables(files: VqaCeFiles, config: VqaCeConfig) -> Tables | None:
     )  # fmt: skip
     for role, places, part in roles:
         found = files_of_table(places or (), part)
-        opened[role] = tuple(map(open_question_table, found.paths))
+        opened[role] = tuple(map(open_question_table, found.paths, found.classes))
         notes += tuple(f"{role}: {text}" for text in found.notes)
     names = column_names(config.columns, COLUMNS)
     if config.split_column is not None:

@@ -37,6 +37,12 @@ from shortcut_miner.columnar import (
     read_frame,
 )
 from shortcut_miner.errors import SourceError, examples, problem_list, reason_of
+from shortcut_miner.sources.opening.class_labels import (
+    Classes,
+    class_type,
+    classes_in_metadata,
+    with_class_names,
+)
 from shortcut_miner.sources.opening.columns import (
     WORDS,
     Converted,
@@ -97,6 +103,8 @@ class FlatTable:
         What was decided while columns were read, in words -> of how many values.
     content : Path, bytes, TextTable or sequence of undecoded records
         What the columns are read from.
+    classes : mapping of str to sequence of str
+        Columns whose values may be numbers of classes -> the names of these.
     """
 
     path: str
@@ -108,6 +116,7 @@ class FlatTable:
     repairs: tuple[str, ...] = ()
     decisions: Counter[str] = field(default_factory=Counter, compare=False)
     content: Any = field(repr=False)
+    classes: Classes = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -202,10 +211,21 @@ def open_columns(content: Path | bytes, path: str) -> FlatTable:
         form = form_of(content)
     with column_errors(path, form):
         found = look_at_columns(content)
-    return FlatTable(
+    flat = FlatTable(
         path=path, form=form, columns=found.names, total=found.total, content=content,
         types=found.types, label="row {}".format,
     )  # fmt: skip
+    return with_classes(flat, classes_in_metadata(found.metadata))
+
+
+def with_classes(flat: FlatTable, classes: Classes) -> FlatTable:
+    """Return a table some of whose columns hold classes: they are read as the names of these.
+
+    What the file says itself counts before what `classes` says of it.
+    """
+    classes = {**{name: names for name, names in classes.items() if name in flat.columns}, **flat.classes}
+    named = {name: class_type(flat.types[name]) for name in classes if name in flat.types}
+    return replace(flat, classes=classes, types={**flat.types, **named})
 
 
 def read_columns(flat: FlatTable, needs: Needs, *, advice: str = RENAME, by_record: bool = False) -> Rows:
@@ -230,16 +250,17 @@ def read_columns(flat: FlatTable, needs: Needs, *, advice: str = RENAME, by_reco
     names = flat.names(needs) if is_json and by_record else _checked_names(flat, needs, advice)
     if flat.form in _TYPED:
         with column_errors(flat.path, flat.form):
-            found = read_frame(flat.content, _given(names))
+            found = _named(flat, read_frame(flat.content, _given(names)))
             table = found.select(expressions(needs, names, flat.types)).with_row_index(RECORD)
             return settle_columns(flat, table, needs, names, flat.types)
     if isinstance(flat.content, TextTable):
         text = flat.content
-        table = text.frame.select(expressions(needs, names, text.frame.schema))
+        frame = _named(flat, text.frame.select(_given(names)))
+        table = frame.select(expressions(needs, names, frame.schema))
         table = table.insert_column(0, text.records.alias(RECORD))
-        table, problems = settle_columns(flat, table, needs, names, text.frame.schema)
+        table, problems = settle_columns(flat, table, needs, names, frame.schema)
         return table, text.uneven + problems
-    columns = json_columns(needs, names)
+    columns = json_columns(needs, names, flat.classes)
     chunk = decode_all(columns.raws(flat.content), columns.record_type)
     return _noted(flat, columns.converted(chunk, Place(path=flat.path, label=flat.label)))
 
@@ -259,6 +280,10 @@ def settle_columns(
         See :func:`.columns.converted`.
     """
     return _noted(flat, converted(table, needs, names, types, Place(path=flat.path, label=flat.label)))
+
+
+def _named(flat: FlatTable, piece: pl.DataFrame) -> pl.DataFrame:
+    return with_class_names(piece, flat.classes, flat.path, flat.decisions)
 
 
 def _noted(flat: FlatTable, found: Converted) -> Rows:
@@ -288,7 +313,7 @@ def read_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
     if flat.form == "Parquet":
         yield from _parquet_blocks(flat, needs, rows)
     elif flat.form.startswith("JSON"):
-        columns = json_columns(needs, _checked_names(flat, needs))
+        columns = json_columns(needs, _checked_names(flat, needs), flat.classes)
         chunks = decode_chunks(columns.raws(flat.content), columns.record_type)
         place = Place(path=flat.path, label=flat.label)
         while block := [
@@ -316,7 +341,8 @@ def read_kept(
     asked = expressions(needs, names, flat.types)
     with column_errors(flat.path, flat.form, expected):
         return pl.concat(
-            [keep(piece.select(asked)) for piece in read_batches(flat.content, _given(names))], rechunk=True
+            [keep(_named(flat, piece).select(asked)) for piece in read_batches(flat.content, _given(names))],
+            rechunk=True,
         )
 
 
@@ -346,7 +372,7 @@ def _parquet_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
     first = 0
     with column_errors(flat.path, flat.form):
         for piece in read_batches(flat.content, _given(names), rows):
-            block = piece.select(asked).with_row_index(RECORD, offset=first)
+            block = _named(flat, piece).select(asked).with_row_index(RECORD, offset=first)
             yield settle_columns(flat, block, needs, names, flat.types)
             first += len(block)
 
@@ -367,9 +393,10 @@ def _checked_names(flat: FlatTable, needs: Needs, advice: str = RENAME) -> dict[
         or (found is not None and found in flat.types and not fits(flat.types[found], needs[name].kind))
     ]
     if problems:
+        needed = ", ".join(name for name, need in needs.items() if not need.is_optional)
         title = (
             f"{flat.path}: got a {flat.form} table with the columns {examples(flat.columns, limit=20)}, "
-            f"expected {', '.join(name for name, need in needs.items() if not need.is_optional)}. {advice}."
+            f"expected {needed or 'other types'}. {advice}."
         )
         raise SourceError(problem_list(title, list(dict.fromkeys(problems))))
     check_once(flat.path, flat.columns, _given(names))

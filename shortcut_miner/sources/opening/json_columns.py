@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from types import NoneType
@@ -13,6 +13,7 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.errors import SourceError, reason_of
+from shortcut_miner.sources.opening.class_labels import CLASSES_NOTE, Classes, named_values
 from shortcut_miner.sources.opening.columns import (
     TARGETS,
     WORDS,
@@ -53,10 +54,13 @@ class JsonColumns:
     needs : mapping of str to Column
     fields : mapping of str to str
         Our column -> the file's field; several of ours may read the same.
+    classes : mapping of str to sequence of str
+        The file's fields that hold classes -> the names of these.
     """
 
     needs: Needs
     fields: Mapping[str, str]
+    classes: Classes = field(default_factory=dict)
 
     @cached_property
     def keys(self) -> dict[str, str]:
@@ -114,6 +118,9 @@ class JsonColumns:
         seen: Seen = {}
         for ours, name in self.fields.items():
             values = list(map(attrgetter(self.places[name]), chunk.records))
+            if name in self.classes:
+                values, count = named_values(values, self.classes[name], f"{place.path}, column {name}")
+                decisions[f"{name}, {CLASSES_NOTE}"] = count
             kind = self.needs[ours].kind
             if kind in ("texts", "keys"):
                 column, count, bad = _list_column(values, kind, name, place, columns[RECORD], seen)
@@ -128,11 +135,12 @@ class JsonColumns:
         return Converted(pl.DataFrame(columns), problems, +decisions)
 
 
-def json_columns(needs: Needs, names: Mapping[str, str | None]) -> JsonColumns:
+def json_columns(
+    needs: Needs, names: Mapping[str, str | None], classes: Classes | None = None
+) -> JsonColumns:
     """Return how columns are decoded; those that no record seems to have under their first name."""
-    return JsonColumns(
-        needs, {ours: found or (needs[ours].names or (ours,))[0] for ours, found in names.items()}
-    )
+    fields = {ours: found or (needs[ours].names or (ours,))[0] for ours, found in names.items()}
+    return JsonColumns(needs, fields, classes or {})
 
 
 def _json_column(values: list[Any], kind: Kind, path: str) -> tuple[pl.Series, int]:
