@@ -3,6 +3,7 @@
 Of a damaged file Polars may panic, or ask for memory until the process ends; PyArrow raises an exception.
 """
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,6 +101,20 @@ def read_metadata(path: Path) -> dict[bytes, bytes]:
     """Return the metadata of a Parquet file; see :func:`look_at_columns` for errors."""
     with _parquet(path) as file:
         return file.metadata.metadata or {}
+
+
+def range_index(metadata: Mapping[bytes, bytes]) -> str | None:
+    """Return the name of the column that pandas keeps in a file's metadata only: an index that counts on.
+
+    >>> range_index({b"pandas": b'{"index_columns": [{"kind": "range", "name": "id", "start": 1}]}'})
+    'id'
+    """
+    try:
+        (only,) = json.loads(metadata.get(b"pandas", b"{}"))["index_columns"]
+        name = only["name"] if only["kind"] == "range" else None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return name if isinstance(name, str) else None
 
 
 def form_of(content: Content) -> Literal["Parquet", "Arrow"]:

@@ -33,6 +33,7 @@ from shortcut_miner.columnar import (
     columnar_form,
     form_of,
     look_at_columns,
+    range_index,
     read_batches,
     read_frame,
 )
@@ -45,6 +46,7 @@ from shortcut_miner.sources.opening.class_labels import (
 )
 from shortcut_miner.sources.opening.columns import (
     WORDS,
+    Column,
     Converted,
     Needs,
     Place,
@@ -105,6 +107,8 @@ class FlatTable:
         What the columns are read from.
     classes : mapping of str to sequence of str
         Columns whose values may be numbers of classes -> the names of these.
+    index : str, optional
+        A column that pandas left out, because its values count on.
     """
 
     path: str
@@ -117,6 +121,7 @@ class FlatTable:
     decisions: Counter[str] = field(default_factory=Counter, compare=False)
     content: Any = field(repr=False)
     classes: Classes = field(default_factory=dict)
+    index: str | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -126,7 +131,7 @@ class FlatTable:
     def names(self, needs: Needs) -> dict[str, str | None]:
         """Return the name that the file has for each column; None for those that it lacks."""
         columns: Sequence[str] | set[str] = self.columns
-        asked = {name: need.names or (name,) for name, need in needs.items()}
+        asked = {name: _asked(need, name) for name, need in needs.items()}
         if self.form.startswith("JSON"):
             needed = [names for name, names in asked.items() if not needs[name].is_optional]
             if not all(set(names) & set(columns) for names in needed):  # the first records may be broken
@@ -137,7 +142,7 @@ class FlatTable:
         """Return the columns that are needed and not there, as the file should name them."""
         names = self.names(needs)
         return [
-            (need.names or (name,))[0]
+            _asked(need, name)[0]
             for name, need in needs.items()
             if names[name] is None and not need.is_optional
         ]
@@ -213,7 +218,7 @@ def open_columns(content: Path | bytes, path: str) -> FlatTable:
         found = look_at_columns(content)
     flat = FlatTable(
         path=path, form=form, columns=found.names, total=found.total, content=content,
-        types=found.types, label="row {}".format,
+        types=found.types, label="row {}".format, index=range_index(found.metadata),
     )  # fmt: skip
     return with_classes(flat, classes_in_metadata(found.metadata))
 
@@ -377,6 +382,11 @@ def _parquet_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
             first += len(block)
 
 
+def _asked(need: Column, name: str) -> tuple[str, ...]:
+    """Return the names under which a file may have a column."""
+    return need.names or (name,)
+
+
 def _given(names: Mapping[str, str | None]) -> list[str]:
     """Return the columns of the file, each once."""
     return list(dict.fromkeys(name for name in names.values() if name is not None))
@@ -385,6 +395,11 @@ def _given(names: Mapping[str, str | None]) -> list[str]:
 def _checked_names(flat: FlatTable, needs: Needs, advice: str = RENAME) -> dict[str, str | None]:
     """Return the file's name of each column; raise for all that are missing or of another type."""
     names = flat.names(needs)
+    if any(found is None and flat.index in _asked(needs[name], name) for name, found in names.items()):
+        raise SourceError(
+            f"{flat.path}: got {flat.index} as the index of a pandas frame, without its values, "
+            "expected a column. Write the frame again after frame.reset_index()."
+        )
     problems = [
         f"column {found or name}: got {flat.types[found] if found else 'no such column'}, "
         f"expected {WORDS[needs[name].kind]}"

@@ -169,6 +169,9 @@ def read_question_tables(
     SourceError
         As :func:`read_question_table`; files with other columns than the first, or with the same ids.
     """
+    if not any(table.flat.total for table in tables):
+        named = " and ".join(table.flat.path for table in tables[:3])
+        raise SourceError(f"{named}: got no rows, expected at least one. Check that this is the right file.")
     check_same_columns(tables, wanted)
     frames: list[pl.DataFrame] = []
     dropped: Counter[str] = Counter()
