@@ -58,7 +58,7 @@ from shortcut_miner.sources.opening.containers import is_eval_log, is_workbook, 
 from shortcut_miner.sources.opening.csv_text import TextTable, read_csv
 from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.json_columns import json_columns
-from shortcut_miner.sources.opening.json_records import CHUNK_RECORDS, decode_all, decode_chunks
+from shortcut_miner.sources.opening.json_records import CHUNK_RECORDS, decode_chunks
 from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
     ParsedJson,
@@ -266,8 +266,7 @@ def read_columns(flat: FlatTable, needs: Needs, *, advice: str = RENAME, by_reco
         table, problems = settle_columns(flat, table, needs, names, frame.schema)
         return table, text.uneven + problems
     columns = json_columns(needs, names, flat.classes)
-    chunk = decode_all(columns.raws(flat.content), columns.record_type)
-    return _noted(flat, columns.converted(chunk, Place(path=flat.path, label=flat.label)))
+    return _noted(flat, columns.read(flat.content, Place(path=flat.path, label=flat.label)))
 
 
 def settle_columns(
