@@ -3,7 +3,8 @@
 Of a damaged file Polars may panic, or ask for memory until the process ends; PyArrow raises an exception.
 """
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ class Columns:
     names: Sequence[str]
     types: dict[str, pl.DataType]
     total: int
+    metadata: Mapping[bytes, bytes]  # of its schema
 
 
 def columnar_form(start: bytes) -> Literal["Parquet", "Arrow"] | None:
@@ -55,7 +57,8 @@ def look_at_columns(content: Content) -> Columns:
     else:
         with _arrow(content) as (schema, batches):
             total = sum(batch.num_rows for batch in batches)
-    return Columns(schema.names, {field.name: _type(field) for field in schema}, total)
+    types = {field.name: _type(field) for field in schema}
+    return Columns(schema.names, types, total, schema.metadata or {})
 
 
 def read_frame(content: Content, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -98,6 +101,20 @@ def read_metadata(path: Path) -> dict[bytes, bytes]:
     """Return the metadata of a Parquet file; see :func:`look_at_columns` for errors."""
     with _parquet(path) as file:
         return file.metadata.metadata or {}
+
+
+def range_index(metadata: Mapping[bytes, bytes]) -> str | None:
+    """Return the name of the column that pandas keeps in a file's metadata only: an index that counts on.
+
+    >>> range_index({b"pandas": b'{"index_columns": [{"kind": "range", "name": "id", "start": 1}]}'})
+    'id'
+    """
+    try:
+        (only,) = json.loads(metadata.get(b"pandas", b"{}"))["index_columns"]
+        name = only["name"] if only["kind"] == "range" else None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        return None
+    return name if isinstance(name, str) else None
 
 
 def form_of(content: Content) -> Literal["Parquet", "Arrow"]:

@@ -246,10 +246,12 @@ def accepted_classes(
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]]:
     """Return all annotators' answers as CSR (offsets int64[rows + 1], classes int32[], -1 = no class).
 
-    A question without annotators' answers accepts its ``answer``. Answers are compared as given.
+    A question without annotators' answers, or with an empty list of them, accepts its ``answer``. Answers
+    are compared as given.
     """
+    given = pl.when(pl.col("answers").list.len() > 0).then("answers")
     answers = questions.select(
-        pl.coalesce("answers", pl.concat_list("answer").list.drop_nulls()).list.unique().alias("answers")
+        pl.coalesce(given, pl.concat_list("answer").list.drop_nulls()).list.unique().alias("answers")
     ).to_series()
     offsets = np.zeros(len(questions) + 1, np.int64)
     np.cumsum(answers.list.len().fill_null(0).to_numpy(), out=offsets[1:])

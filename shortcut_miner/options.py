@@ -96,14 +96,14 @@ def named_columns(mapping: str | None, known: Sequence[str]) -> dict[str, str]:
     Raises
     ------
     ConfigError
-        A part that is no NAME=COLUMN, or a name that is none of `known`.
+        A part that is no NAME=COLUMN, a name that is none of `known`, or one that comes twice.
 
     >>> named_columns("answer=label, question_id=qid", ["question_id", "answer"])
     {'answer': 'label', 'question_id': 'qid'}
     """
     if not isinstance(mapping, str | None):
         reject("columns", mapping, f"text, such as {known[-1]}=label")
-    names = {}
+    names: dict[str, str] = {}
     for part in mapping.split(",") if mapping else ():
         ours, separator, theirs = (one.strip() for one in part.partition("="))
         if not (separator and theirs) or ours not in known:
@@ -111,7 +111,10 @@ def named_columns(mapping: str | None, known: Sequence[str]) -> dict[str, str]:
                 f"columns: got {part!r}, expected NAME=COLUMN with NAME one of {', '.join(known)}. "
                 "Change --columns."
             )
-        names[ours] = theirs
+        if names.setdefault(ours, theirs) != theirs:
+            raise ConfigError(
+                f"columns: got {ours} twice ({names[ours]} and {theirs}), expected it once. Change --columns."
+            )
     return names
 
 

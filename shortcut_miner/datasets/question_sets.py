@@ -136,7 +136,8 @@ def question_sets_of(
 
 def _as_promised(table: pl.DataFrame) -> pl.DataFrame:
     alone = pl.when(pl.col("answer").is_not_null()).then(pl.concat_list("answer"))
-    return table.with_columns(pl.coalesce("answers", alone)).sort("question_id")
+    given = pl.when(pl.col("answers").list.len() > 0).then("answers")
+    return table.with_columns(answers=pl.coalesce(given, alone)).sort("question_id")
 
 
 def quoted(path: Path) -> str:

@@ -366,3 +366,45 @@ def test_labels_are_left_alone_where_detections_are_given(tmp_path: Path) -> Non
     assert sm.vqa_ce.build(**both).questions["objects"].to_list() == [["own"]]
     assert sm.vqa_ce.build(**both, items="words").questions["objects"].to_list() == [None]
     assert "column labels: left alone, objects are those of --detections" in report.notes
+
+
+def test_images_in_both_tables_are_told_and_answers_in_one_only_are_a_warning(tmp_path: Path) -> None:
+    rows = {"question": ["Why?"] * 3, "image_id": ["1", "2", "3"], "answer": ["a", "b", "a"]}
+    pl.DataFrame(rows).write_csv(tmp_path / "train.csv")
+    others = {"question": ["Why?"] * 2, "image_id": ["3", "4"], "answer": ["a", "d"]}
+    pl.DataFrame(others).write_csv(tmp_path / "val.csv")
+    files = VqaCeFiles(table=(tmp_path / "train.csv",), val_table=(tmp_path / "val.csv",))
+    facts = read_inputs(files, VqaCeConfig(items="words")).facts
+    assert "images in both splits: 1 of 2 of the validation questions" in facts.notes
+    assert facts.warnings == ()
+    pl.DataFrame(others | {"answer": ["1.0", "d"]}).write_csv(tmp_path / "val.csv")
+    assert read_inputs(files, VqaCeConfig(items="words")).facts.warnings == (
+        "validation answers: got '1.0', 'd', none of them an answer of a training question ('a', 'b'), "
+        "expected some in both: no rule can be right. Check the columns.",
+    )
+    pl.DataFrame(others).drop("image_id").write_csv(tmp_path / "val.csv")
+    pl.DataFrame(rows).drop("image_id").write_csv(tmp_path / "train.csv")
+    assert not [
+        note for note in read_inputs(files, VqaCeConfig(items="words")).facts.notes if "both splits" in note
+    ]
+
+
+@pytest.mark.parametrize(("columns", "item"), [(None, "answer"), ("answer=gold", "gold"), (None, "answers")])
+def test_answers_are_no_items(tmp_path: Path, columns: str | None, item: str) -> None:
+    rows = {"question": ["Why?"], "answer": ["a"], "gold": ["b"], "answers": ["c"]}
+    pl.DataFrame(rows).write_csv(tmp_path / "t.csv")
+    files = VqaCeFiles(table=(tmp_path / "t.csv",))
+    config = VqaCeConfig(columns=columns, item_columns=item, val_share=0.5, items="words")
+    what = "answers" if item == "answers" else "answer"
+    with pytest.raises(ConfigError) as error:
+        read_inputs(files, config)
+    assert str(error.value) == (
+        f"item_columns: got {item}, which is the column of the {what}, expected others: an answer that is an "
+        "item tells itself. Leave it out."
+    )
+
+
+def test_a_column_is_named_once() -> None:
+    with pytest.raises(ConfigError) as error:
+        VqaCeConfig(columns="answer=a, answer=b")
+    assert str(error.value) == "columns: got answer twice (a and b), expected it once. Change --columns."

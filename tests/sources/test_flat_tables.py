@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyarrow import feather
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.opening import flat_tables
+from shortcut_miner.sources.opening import flat_tables, json_records
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import (
@@ -326,3 +326,32 @@ def test_keys_that_an_object_has_twice() -> None:
     assert repeated_keys(content, ["a", "b", "c"], 3, "id") == []
     (problem,) = repeated_keys(content, ["a", "b", "c"], 4, "id")
     assert (problem.records, problem.field, problem.got) == ((0,), "id", "2 entries")
+
+
+@pytest.mark.parametrize(
+    ("last", "expected"),
+    [(["c", "d"], ["c", "d"]), (None, None), ([], []), ([1], ["1"]), ([{"answer": "e"}], ["e"])],
+)
+def test_records_are_read_in_chunks_as_they_are_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: object, expected: object
+) -> None:
+    path, needs = tmp_path / "t.jsonl", {"id": Column("id"), "texts": Column("texts")}
+    rows = [{"id": 1.0, "texts": ["a"]}, {"id": 2, "texts": ["b"]}, {"id": "03", "texts": last}]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    monkeypatch.setattr(json_records, "CHUNK_RECORDS", 2)
+    flat = open_table(open_source(path))
+    table, problems = read_columns(flat, needs)
+    assert table.rows() == [(0, "1", ["a"]), (1, "2", ["b"]), (2, "03", expected)]
+    assert problems == []
+    assert flat.decisions == {"id, floats read as whole numbers": 1}
+
+
+def test_a_column_of_lists_is_judged_as_a_whole_in_chunks_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.jsonl"
+    cells = ["['a']", "['b']", "not a list", "nor this"]
+    path.write_text("".join(json.dumps({"texts": cell}) + "\n" for cell in cells))
+    monkeypatch.setattr(json_records, "CHUNK_RECORDS", 2)
+    with pytest.raises(SourceError, match="got lists written as text in 2 cells of the column 'texts'"):
+        read_columns(open_table(open_source(path)), {"texts": Column("texts")})

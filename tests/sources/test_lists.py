@@ -92,6 +92,8 @@ def test_lists_in_some_cells_only_are_told_with_their_lines(tmp_path: Path) -> N
         r"['\d']",
         "['a', nan]",
         "[a, b]",
+        r"['\ud800']",  # half a pair: Python has such texts
+        r'["\ud800"]',
     ],
 )
 def test_text_that_only_looks_like_a_list_is_refused(tmp_path: Path, cell: str) -> None:

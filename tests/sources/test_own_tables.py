@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
@@ -182,3 +183,54 @@ def test_an_id_in_two_files_is_told_or_left_out(tmp_path: Path) -> None:
     reading = read(*files, on_bad_row="skip")
     assert reading.table["question_id"].to_list() == ["1", "3"]
     assert reading.dropped == {"question_id: expected in one file only": 2}
+
+
+def test_a_column_of_another_type_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"question": ["Why?"], "answer": ["so"]}).with_columns(
+        question_id=pl.datetime(2020, 1, 1)
+    ).write_parquet(path)
+    with pytest.raises(SourceError) as error:
+        read(path)
+    assert str(error.value) == (
+        f"{path}: got a Parquet table with the columns 'question', 'answer', 'question_id', expected other "
+        "types. Name its columns with --columns.\n"
+        "  - column question_id: got Datetime(time_unit='us', time_zone=None), expected text or whole numbers"
+    )
+
+
+def test_an_empty_list_of_answers_says_no_more_than_none(tmp_path: Path) -> None:
+    rows = [{"question": "Q", "answer": "b", "answers": answers} for answers in ([], None, ["a", "c"])]
+    reading = read(write(tmp_path / "t.jsonl", rows))
+    assert reading.table["answers"].to_list() == [["b"], ["b"], ["a", "c"]]
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "csv"])
+def test_a_shard_without_rows_adds_none_and_no_rows_at_all_are_an_error(tmp_path: Path, form: str) -> None:
+    paths = [tmp_path / f"{name}.{form}" for name in "abc"]
+    frame = pl.DataFrame([ONE | {"question_id": "7"}, ONE | {"question_id": "8"}])
+    for path, rows in zip(paths, (frame, frame.clear(), frame.clear()), strict=True):
+        {"parquet": rows.write_parquet, "arrow": rows.write_ipc, "csv": rows.write_csv}[form](path)
+    assert read(*paths).table["question_id"].to_list() == ["7", "8"]
+    assert read(*reversed(paths)).table["question_id"].to_list() == ["7", "8"]
+    with pytest.raises(SourceError) as error:
+        read(*paths[1:])
+    assert str(error.value) == (
+        f"{paths[1]} and {paths[2]}: got no rows, expected at least one. Check that this is the right file."
+    )
+
+
+def test_an_index_that_pandas_leaves_out_is_no_reason_to_number_rows(tmp_path: Path) -> None:
+    path, index = tmp_path / "t.parquet", pd.RangeIndex(100, 102, name="question_id")
+    frame = pd.DataFrame([ONE, ONE], index=index)
+    frame.to_parquet(path)
+    with pytest.raises(SourceError) as error:
+        read(path)
+    assert str(error.value) == (
+        f"{path}: got question_id as the index of a pandas frame, without its values, expected a column. "
+        "Write the frame again after frame.reset_index()."
+    )
+    frame.reset_index().to_parquet(path)
+    assert read(path).table["question_id"].to_list() == ["100", "101"]
+    frame.rename_axis(None).to_parquet(path)
+    assert read(path).table["question_id"].to_list() == ["1", "2"]

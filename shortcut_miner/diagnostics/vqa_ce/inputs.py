@@ -7,8 +7,9 @@ import polars as pl
 
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.shortcuts import cluster_column
 from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables, open_tables, read_tables
-from shortcut_miner.errors import ConfigError
+from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.opening.reading import Reading
@@ -74,7 +75,9 @@ def read_inputs(
         train, val, readings = _read_files(files, config, limit)
     else:
         train, val, readings, notes = read_tables(tables, config, limit)
-    warnings: list[str | None] = [_shared_warning(train, val)]
+    warnings: list[str | None] = [_shared_warning(train, val), _no_answers_warning(train, val)]
+    if tables is not None and (tables.has_images or tables.has_groups):
+        notes += _shared_groups_note(train, val)
     labels = None
     if config.items != "words" and files.detections is not None:
         questions = (("training questions", train), ("validation questions", val))
@@ -136,6 +139,30 @@ def _shared_warning(train: pl.DataFrame, val: pl.DataFrame) -> str | None:
         f"validation questions: got {shared:,} of {len(val):,} that are training questions too, expected "
         "none: rules are tested where they were mined. Check the files."
     )
+
+
+def _no_answers_warning(train: pl.DataFrame, val: pl.DataFrame) -> str | None:
+    """Return the warning about splits whose answers are written differently; None if they share some."""
+    ours, theirs = (
+        pl.concat([rows["answer"], rows["answers"].explode(empty_as_null=False)]).drop_nulls().unique()
+        for rows in (train, val)
+    )
+    if theirs.is_empty() or theirs.is_in(ours.implode()).any():
+        return None
+    return (
+        f"validation answers: got {examples(theirs.sort())}, none of them an answer of a training question "
+        f"({examples(ours.sort())}), expected some in both: no rule can be right. Check the columns."
+    )
+
+
+def _shared_groups_note(train: pl.DataFrame, val: pl.DataFrame) -> tuple[str, ...]:
+    """Return the note on groups of questions that are in both splits of somebody's table."""
+    name = cluster_column(val)
+    groups = val[name].unique()
+    shared = int(groups.is_in(train[name].unique().implode()).sum())
+    what = "images" if name == "image_id" else "groups"
+    told = f"{what} in both splits: {shared:,} of {len(groups):,} of the validation questions"
+    return (told,) if shared else ()
 
 
 _TRAIN, _VAL = ("train_questions", "train_annotations"), ("val_questions", "val_annotations")

@@ -55,6 +55,11 @@ class Tables:
         return self.train[0].takes(self.wanted, LABELS)
 
     @property
+    def has_groups(self) -> bool:
+        """Whether questions say which group they belong to."""
+        return self.train[0].takes(self.wanted, GROUP)
+
+    @property
     def has_images(self) -> bool:
         """Whether questions say which image they are about."""
         return self.train[0].takes(self.wanted, "image_id")
@@ -105,7 +110,7 @@ def open_tables(files: VqaCeFiles, config: VqaCeConfig) -> Tables | None:
     )  # fmt: skip
     for role, places, part in roles:
         found = files_of_table(places or (), part)
-        opened[role] = tuple(map(open_question_table, found.paths))
+        opened[role] = tuple(map(open_question_table, found.paths, found.classes))
         notes += tuple(f"{role}: {text}" for text in found.notes)
     names = column_names(config.columns, COLUMNS)
     if config.split_column is not None:
@@ -119,6 +124,12 @@ def open_tables(files: VqaCeFiles, config: VqaCeConfig) -> Tables | None:
         notes += (f"column {LABELS}: left alone, objects are those of --detections",)
     if config.items == "words" or files.detections is not None:
         del names[LABELS]
+    told = {names["answer"]: "answer", names["answers"]: "answers"}
+    if given := [item for item in named_items(config.item_columns) if item in told]:
+        raise ConfigError(
+            f"item_columns: got {given[0]}, which is the column of the {told[given[0]]}, expected others: an "
+            "answer that is an item tells itself. Leave it out."
+        )
     wanted = Wanted(names=names, items=named_items(config.item_columns), is_own=True)
     tables = Tables(train=opened["table"], val=opened["val_table"], wanted=wanted, notes=notes)
     check_same_columns((*tables.train, *tables.val), wanted, _OF_BOTH)

@@ -33,12 +33,20 @@ from shortcut_miner.columnar import (
     columnar_form,
     form_of,
     look_at_columns,
+    range_index,
     read_batches,
     read_frame,
 )
 from shortcut_miner.errors import SourceError, examples, problem_list, reason_of
+from shortcut_miner.sources.opening.class_labels import (
+    Classes,
+    class_type,
+    classes_in_metadata,
+    with_class_names,
+)
 from shortcut_miner.sources.opening.columns import (
     WORDS,
+    Column,
     Converted,
     Needs,
     Place,
@@ -50,7 +58,7 @@ from shortcut_miner.sources.opening.containers import is_eval_log, is_workbook, 
 from shortcut_miner.sources.opening.csv_text import TextTable, read_csv
 from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.json_columns import json_columns
-from shortcut_miner.sources.opening.json_records import CHUNK_RECORDS, decode_all, decode_chunks
+from shortcut_miner.sources.opening.json_records import CHUNK_RECORDS, decode_chunks
 from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
     ParsedJson,
@@ -97,6 +105,10 @@ class FlatTable:
         What was decided while columns were read, in words -> of how many values.
     content : Path, bytes, TextTable or sequence of undecoded records
         What the columns are read from.
+    classes : mapping of str to sequence of str
+        Columns whose values may be numbers of classes -> the names of these.
+    index : str, optional
+        A column that pandas left out, because its values count on.
     """
 
     path: str
@@ -108,6 +120,8 @@ class FlatTable:
     repairs: tuple[str, ...] = ()
     decisions: Counter[str] = field(default_factory=Counter, compare=False)
     content: Any = field(repr=False)
+    classes: Classes = field(default_factory=dict)
+    index: str | None = None
 
     @property
     def is_untyped(self) -> bool:
@@ -122,7 +136,7 @@ class FlatTable:
     def names(self, needs: Needs) -> dict[str, str | None]:
         """Return the name that the file has for each column; None for those that it lacks."""
         columns: Sequence[str] | set[str] = self.columns
-        asked = {name: need.names or (name,) for name, need in needs.items()}
+        asked = {name: _asked(need, name) for name, need in needs.items()}
         if self.form.startswith("JSON"):
             needed = [names for name, names in asked.items() if not needs[name].is_optional]
             if not all(set(names) & set(columns) for names in needed):  # the first records may be broken
@@ -133,7 +147,7 @@ class FlatTable:
         """Return the columns that are needed and not there, as the file should name them."""
         names = self.names(needs)
         return [
-            (need.names or (name,))[0]
+            _asked(need, name)[0]
             for name, need in needs.items()
             if names[name] is None and not need.is_optional
         ]
@@ -207,10 +221,21 @@ def open_columns(content: Path | bytes, path: str) -> FlatTable:
         form = form_of(content)
     with column_errors(path, form):
         found = look_at_columns(content)
-    return FlatTable(
+    flat = FlatTable(
         path=path, form=form, columns=found.names, total=found.total, content=content,
-        types=found.types, label="row {}".format,
+        types=found.types, label="row {}".format, index=range_index(found.metadata),
     )  # fmt: skip
+    return with_classes(flat, classes_in_metadata(found.metadata))
+
+
+def with_classes(flat: FlatTable, classes: Classes) -> FlatTable:
+    """Return a table some of whose columns hold classes: they are read as the names of these.
+
+    What the file says itself counts before what `classes` says of it.
+    """
+    classes = {**{name: names for name, names in classes.items() if name in flat.columns}, **flat.classes}
+    named = {name: class_type(flat.types[name]) for name in classes if name in flat.types}
+    return replace(flat, classes=classes, types={**flat.types, **named})
 
 
 def read_columns(flat: FlatTable, needs: Needs, *, advice: str = RENAME, by_record: bool = False) -> Rows:
@@ -235,18 +260,18 @@ def read_columns(flat: FlatTable, needs: Needs, *, advice: str = RENAME, by_reco
     names = flat.names(needs) if is_json and by_record else _checked_names(flat, needs, advice)
     if flat.form in _TYPED:
         with column_errors(flat.path, flat.form):
-            found = read_frame(flat.content, _given(names))
+            found = _named(flat, read_frame(flat.content, _given(names)))
             table = found.select(expressions(needs, names, flat.types)).with_row_index(RECORD)
             return settle_columns(flat, table, needs, names, flat.types)
     if flat.is_untyped:
         text = flat.content
-        table = text.frame.select(expressions(needs, names, text.frame.schema))
+        frame = _named(flat, text.frame.select(_given(names)))
+        table = frame.select(expressions(needs, names, frame.schema))
         table = table.insert_column(0, text.records.alias(RECORD))
-        table, problems = settle_columns(flat, table, needs, names, text.frame.schema)
+        table, problems = settle_columns(flat, table, needs, names, frame.schema)
         return table, text.uneven + problems
-    columns = json_columns(needs, names)
-    chunk = decode_all(columns.raws(flat.content), columns.record_type)
-    return _noted(flat, columns.converted(chunk, Place(path=flat.path, label=flat.label)))
+    columns = json_columns(needs, names, flat.classes)
+    return _noted(flat, columns.read(flat.content, Place(path=flat.path, label=flat.label)))
 
 
 def settle_columns(
@@ -264,6 +289,10 @@ def settle_columns(
         See :func:`.columns.converted`.
     """
     return _noted(flat, converted(table, needs, names, types, Place(path=flat.path, label=flat.label)))
+
+
+def _named(flat: FlatTable, piece: pl.DataFrame) -> pl.DataFrame:
+    return with_class_names(piece, flat.classes, flat.path, flat.decisions)
 
 
 def _noted(flat: FlatTable, found: Converted) -> Rows:
@@ -296,7 +325,7 @@ def read_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
     if flat.form == "Parquet":
         yield from _parquet_blocks(flat, needs, rows)
     elif flat.form.startswith("JSON"):
-        columns = json_columns(needs, _checked_names(flat, needs))
+        columns = json_columns(needs, _checked_names(flat, needs), flat.classes)
         chunks = decode_chunks(columns.raws(flat.content), columns.record_type)
         place = Place(path=flat.path, label=flat.label)
         while block := [
@@ -324,7 +353,8 @@ def read_kept(
     asked = expressions(needs, names, flat.types)
     with column_errors(flat.path, flat.form, expected):
         return pl.concat(
-            [keep(piece.select(asked)) for piece in read_batches(flat.content, _given(names))], rechunk=True
+            [keep(_named(flat, piece).select(asked)) for piece in read_batches(flat.content, _given(names))],
+            rechunk=True,
         )
 
 
@@ -354,9 +384,14 @@ def _parquet_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
     first = 0
     with column_errors(flat.path, flat.form):
         for piece in read_batches(flat.content, _given(names), rows):
-            block = piece.select(asked).with_row_index(RECORD, offset=first)
+            block = _named(flat, piece).select(asked).with_row_index(RECORD, offset=first)
             yield settle_columns(flat, block, needs, names, flat.types)
             first += len(block)
+
+
+def _asked(need: Column, name: str) -> tuple[str, ...]:
+    """Return the names under which a file may have a column."""
+    return need.names or (name,)
 
 
 def _given(names: Mapping[str, str | None]) -> list[str]:
@@ -367,6 +402,11 @@ def _given(names: Mapping[str, str | None]) -> list[str]:
 def _checked_names(flat: FlatTable, needs: Needs, advice: str = RENAME) -> dict[str, str | None]:
     """Return the file's name of each column; raise for all that are missing or of another type."""
     names = flat.names(needs)
+    if any(found is None and flat.index in _asked(needs[name], name) for name, found in names.items()):
+        raise SourceError(
+            f"{flat.path}: got {flat.index} as the index of a pandas frame, without its values, "
+            "expected a column. Write the frame again after frame.reset_index()."
+        )
     problems = [
         f"column {found or name}: got {flat.types[found] if found else 'no such column'}, "
         f"expected {WORDS[needs[name].kind]}"
@@ -375,9 +415,10 @@ def _checked_names(flat: FlatTable, needs: Needs, advice: str = RENAME) -> dict[
         or (found is not None and found in flat.types and not fits(flat.types[found], needs[name].kind))
     ]
     if problems:
+        needed = ", ".join(name for name, need in needs.items() if not need.is_optional)
         title = (
             f"{flat.path}: got a {flat.form} table with the columns {examples(flat.columns, limit=20)}, "
-            f"expected {', '.join(name for name, need in needs.items() if not need.is_optional)}. {advice}."
+            f"expected {needed or 'other types'}. {advice}."
         )
         raise SourceError(problem_list(title, list(dict.fromkeys(problems))))
     check_once(flat.path, flat.columns, _given(names))

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 from types import NoneType
@@ -13,6 +13,7 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.errors import SourceError, reason_of
+from shortcut_miner.sources.opening.class_labels import CLASSES_NOTE, Classes, named_values
 from shortcut_miner.sources.opening.columns import (
     TARGETS,
     WORDS,
@@ -31,7 +32,7 @@ from shortcut_miner.sources.opening.ids import (
     plain_text,
     whole_column,
 )
-from shortcut_miner.sources.opening.json_records import Chunk
+from shortcut_miner.sources.opening.json_records import Chunk, decode_all, decode_chunks, paused_gc
 from shortcut_miner.sources.opening.json_text import Raws, fields_of
 from shortcut_miner.sources.opening.list_columns import are_text_lists, text_lists
 from shortcut_miner.sources.opening.nested import NoListError, listed_keys, listed_texts
@@ -53,10 +54,13 @@ class JsonColumns:
     needs : mapping of str to Column
     fields : mapping of str to str
         Our column -> the file's field; several of ours may read the same.
+    classes : mapping of str to sequence of str
+        The file's fields that hold classes -> the names of these.
     """
 
     needs: Needs
     fields: Mapping[str, str]
+    classes: Classes = field(default_factory=dict)
 
     @cached_property
     def keys(self) -> dict[str, str]:
@@ -100,8 +104,43 @@ class JsonColumns:
         kept = {key: fields[name] for name, key in self.keys.items() if name in fields}
         return msgspec.json.encode(kept) if fields else raw  # what is no record is told by its decoder
 
-    def converted(self, chunk: Chunk[Any], place: Place) -> Converted:
+    def read(self, raws: Raws, place: Place) -> Converted:
+        """Return :meth:`converted` of all undecoded records.
+
+        Chunk by chunk, which takes less memory and time, where no column must be seen as a whole.
+        """
+        raws, pieces = self.raws(raws), []
+        with paused_gc():
+            for chunk in decode_chunks(raws, self.record_type):
+                if not self._may_be_split(chunk):
+                    break
+                pieces.append(self.converted(chunk, place, has_text_lists=True))
+        if not pieces or sum(len(one.table) for one in pieces) < len(raws):
+            return self.converted(decode_all(raws, self.record_type), place)
+        decisions: Counter[str] = Counter()
+        for one in pieces:
+            decisions.update(one.decisions)
+        problems = [problem for one in pieces for problem in one.problems]
+        return Converted(pl.concat([one.table for one in pieces]), problems, decisions)
+
+    def _may_be_split(self, chunk: Chunk[Any]) -> bool:
+        """Return whether no other record matters: text with lists, classes and any types need all."""
+        kinds = {name: self.needs[ours].kind for ours, name in self.fields.items()}
+        listed = {name for name, kind in kinds.items() if kind in ("texts", "keys")}
+        return (
+            not chunk.problems
+            and "any" not in kinds.values()
+            and not self.classes.keys() & kinds.keys()
+            and all(are_text_lists(self._values(chunk, name)) for name in listed)
+        )
+
+    def _values(self, chunk: Chunk[Any], name: str) -> list[Any]:
+        return list(map(attrgetter(self.places[name]), chunk.records))
+
+    def converted(self, chunk: Chunk[Any], place: Place, *, has_text_lists: bool = False) -> Converted:
         """Return decoded records as the working column `record` and columns of their kinds.
+
+        `has_text_lists` says that all lists are known to be of texts.
 
         Raises
         ------
@@ -113,10 +152,16 @@ class JsonColumns:
         decisions: Counter[str] = Counter()
         seen: Seen = {}
         for ours, name in self.fields.items():
-            values = list(map(attrgetter(self.places[name]), chunk.records))
+            values = self._values(chunk, name)
+            if name in self.classes:
+                values, count = named_values(values, self.classes[name], f"{place.path}, column {name}")
+                decisions[f"{name}, {CLASSES_NOTE}"] = count
             kind = self.needs[ours].kind
             if kind in ("texts", "keys"):
-                column, count, bad = _list_column(values, kind, name, place, columns[RECORD], seen)
+                if has_text_lists or are_text_lists(values):
+                    column, count, bad = _text_lists(values, kind), 0, list[Problem]()
+                else:
+                    column, count, bad = _list_column(values, kind, name, place, columns[RECORD], seen)
                 problems += bad if kind == "texts" else []
             else:
                 column, count = _json_column(values, kind, place.path)
@@ -128,11 +173,12 @@ class JsonColumns:
         return Converted(pl.DataFrame(columns), problems, +decisions)
 
 
-def json_columns(needs: Needs, names: Mapping[str, str | None]) -> JsonColumns:
+def json_columns(
+    needs: Needs, names: Mapping[str, str | None], classes: Classes | None = None
+) -> JsonColumns:
     """Return how columns are decoded; those that no record seems to have under their first name."""
-    return JsonColumns(
-        needs, {ours: found or (needs[ours].names or (ours,))[0] for ours, found in names.items()}
-    )
+    fields = {ours: found or (needs[ours].names or (ours,))[0] for ours, found in names.items()}
+    return JsonColumns(needs, fields, classes or {})
 
 
 def _json_column(values: list[Any], kind: Kind, path: str) -> tuple[pl.Series, int]:
@@ -162,13 +208,16 @@ def _shown(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else plain_text(value)
 
 
+def _text_lists(values: list[Any], kind: Kind) -> pl.Series:
+    if kind == "texts":
+        return text_lists(values)
+    return pl.Series([None], dtype=TARGETS["keys"]).new_from_index(0, len(values))
+
+
 def _list_column(
     values: list[Any], kind: Kind, name: str, place: Place, records: pl.Series, seen: Seen
 ) -> tuple[pl.Series, int, list[Problem]]:
     """Return values as lists of text or as the keys of records, and how many lists were written as text."""
-    if are_text_lists(values):
-        no_keys = pl.Series([None], dtype=TARGETS["keys"])
-        return text_lists(values) if kind == "texts" else no_keys.new_from_index(0, len(values)), 0, []
     is_text = [isinstance(one, str) for one in values]
     cells = pl.Series(
         [one if told else None for one, told in zip(values, is_text, strict=True)], dtype=pl.String

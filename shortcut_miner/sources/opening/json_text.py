@@ -82,7 +82,7 @@ def records_of(raw: msgspec.Raw) -> list[msgspec.Raw]:
 def split_lines(source: Source) -> list[tuple[int, bytes]]:
     """Return the lines of a JSON Lines file that aren't blank, with their numbers from 1."""
     lines = enumerate(source.content.split(b"\n"), 1)
-    return [(number, line) for number, line in lines if line.strip()]
+    return [(number, line) for number, line in lines if line and not line.isspace()]
 
 
 def check_no_key_twice(source: Source, fields: Mapping[str, msgspec.Raw], key: str) -> None:

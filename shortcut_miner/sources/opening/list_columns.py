@@ -53,7 +53,8 @@ def text_lists(lists: Sequence[Sequence[str] | None]) -> pl.Series:
     >>> text_lists([["a", "b"], None, []]).to_list()
     [['a', 'b'], None, []]
     """
-    flat = list(chain.from_iterable(filter(None, lists)))
-    lengths = np.fromiter((len(listed) if listed else 0 for listed in lists), np.int64, len(lists))
-    is_null = np.fromiter((listed is None for listed in lists), np.bool_, len(lists))
+    given = [listed or () for listed in lists]
+    flat = list(chain.from_iterable(given))
+    lengths = np.fromiter(map(len, given), np.int64, len(given))
+    is_null = [listed is None for listed in lists] if NoneType in {*map(type, lists)} else None
     return list_column(pl.Series(flat, dtype=pl.String), lengths, is_null)

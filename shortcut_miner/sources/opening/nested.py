@@ -4,6 +4,7 @@ A nested value has a clear reading if it holds texts or numbers, or records with
 Hugging Face's VQA files have a list of records, or a record of lists. Everything else is refused.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from shortcut_miner.sources.opening.ids import number_text, plain_text
 
 ANSWER = "answer"
 TEXTS = pl.List(pl.String)
+_HALF_A_PAIR = re.compile(r"[\ud800-\udfff]")  # Python has such texts, nobody else
 MAX_RECORD_KINDS = 256  # answer_record_key is UInt8
 
 
@@ -122,9 +124,10 @@ def listed_texts(value: object) -> list[str | None]:
 
 
 def _plain_text(one: object) -> str | None:
-    if one is None or (isinstance(one, str | int | float) and not isinstance(one, bool)):
-        return None if one is None else plain_text(one)
-    raise NoListError(repr(one))
+    is_plain = one is None or (isinstance(one, str | int | float) and not isinstance(one, bool))
+    if not is_plain or (isinstance(one, str) and _HALF_A_PAIR.search(one)):
+        raise NoListError(repr(one))
+    return None if one is None else plain_text(one)  # type: ignore[arg-type]
 
 
 def listed_keys(value: object) -> list[int] | None:

@@ -1,15 +1,22 @@
 """Tables in several files: shards in a folder, and the splits of a Hugging Face dataset's folder."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.sources.opening.class_labels import Classes
 from shortcut_miner.sources.opening.files import open_source, system_errors
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS
 from shortcut_miner.sources.opening.kinds import TABLE_ENDINGS, ending_of
+from shortcut_miner.sources.questions.dataset_cards import (
+    GIVE_FILES,
+    INFO,
+    declared_classes,
+    default_config,
+)
 
 Part = Literal["training", "validation"]
 # What splits are called; those of the second group are tests, which stand in where there is no validation.
@@ -18,16 +25,15 @@ VALIDATION = (("validation", "valid", "val", "dev", "development"), ("test", "te
 _SPLITS = (*TRAINING, *VALIDATION[0], *VALIDATION[1])
 _SPLIT_IN_NAME = re.compile(rf"(?<![a-z])({'|'.join(_SPLITS)})(?![a-z])")
 _SAVED_DICT, _SAVED = "dataset_dict.json", "state.json"
-_RECORDS = (_SAVED_DICT, _SAVED, "dataset_info.json", "dataset_infos.json")
-_FRONT_MATTER = re.compile(r"\A---\s*\n(.*?)\n---\s*(?:\n|\Z)", re.DOTALL)
-_GIVE_FILES = "Give its files by name"
+_RECORDS = (_SAVED_DICT, _SAVED, INFO, "dataset_infos.json")
 
 
 @dataclass(frozen=True, slots=True)
 class TableFiles:
-    """The files of a table, and what was decided to find them."""
+    """The files of a table, what their folders say of the classes in each, and what was decided."""
 
     paths: tuple[Path, ...]
+    classes: tuple[Classes, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -42,17 +48,20 @@ def files_of_table(places: Sequence[Path], part: Part) -> TableFiles:
         A folder without tables, or where it isn't clear which of its files are meant.
     """
     found: list[Path] = []
+    classes: list[Classes] = []
     notes: list[str] = []
     for place in places:
         if not place.is_dir():
             found.append(place)
+            classes.append({})
             continue
         splits = splits_of(place)
         name = next(iter(splits)) if len(splits) == 1 else split_for(part, splits, str(place))
         found += splits[name]
+        classes += [declared_classes(place, splits[name][0].parent)] * len(splits[name])
         notes += [f"{place.name}: the split {name}"] if name else []
         notes += [f"{place.name}: {len(splits[name]):,} files"] if len(splits[name]) > 1 else []
-    return TableFiles(tuple(found), tuple(notes))
+    return TableFiles(tuple(found), tuple(classes), tuple(notes))
 
 
 def has_own_splits(places: Sequence[Path]) -> bool:
@@ -60,7 +69,7 @@ def has_own_splits(places: Sequence[Path]) -> bool:
     return len(places) == 1 and places[0].is_dir() and len(splits_of(places[0])) > 1
 
 
-def split_for(part: Part, names: Collection[str], where: str, advice: str = _GIVE_FILES) -> str:
+def split_for(part: Part, names: Collection[str], where: str, advice: str = GIVE_FILES) -> str:
     """Return which of the names of splits is that for training, or for validation.
 
     >>> split_for("validation", ["train", "test"], "x"), split_for("validation", ["dev", "test"], "x")
@@ -103,7 +112,7 @@ def splits_of(folder: Path) -> dict[str, list[Path]]:
         return {name: _saved_files(folder / name) for name in names}
     if (folder / _SAVED).is_file():
         return {_record(folder / _SAVED, "_split", str | None) or "": _saved_files(folder)}
-    if config := _config(folder / "README.md"):
+    if config := default_config(folder):
         if config.get("data_files"):
             splits: dict[str, list[Path]] = {}
             for split, files in _configured(folder, config["data_files"]):
@@ -130,7 +139,7 @@ def _record(path: Path, name: str, kind: Any) -> Any:
 
 def _no_record(path: Path, name: str) -> SourceError:
     return SourceError(
-        f"{path}: got a record without {name}, expected what save_to_disk writes. {_GIVE_FILES}."
+        f"{path}: got a record without {name}, expected what save_to_disk writes. {GIVE_FILES}."
     )
 
 
@@ -142,35 +151,6 @@ def _saved_files(folder: Path) -> list[Path]:
     return [folder / str(name) for name in names]
 
 
-def _config(card: Path) -> Mapping[str, Any] | None:
-    """Return the default of the configurations that a dataset card names; None if it names none."""
-    if not card.is_file():
-        return None
-    with system_errors(str(card), card):
-        front = _FRONT_MATTER.match(card.read_text(encoding="utf-8", errors="replace"))
-    if front is None:
-        return None
-    import yaml
-
-    try:
-        parsed = yaml.safe_load(front[1])
-    except yaml.YAMLError as error:
-        raise SourceError(
-            f"{card}: got a header that is no YAML, expected a dataset card. {_GIVE_FILES}."
-        ) from error
-    configs = parsed.get("configs") if isinstance(parsed, dict) else None
-    if not configs:
-        return None
-    if not isinstance(configs, list) or not all(isinstance(one, dict) for one in configs):
-        raise SourceError(f"{card}: got configs that are no list, expected one entry each. {_GIVE_FILES}.")
-    named = [one for one in configs if one.get("default") or one.get("config_name") == "default"]
-    if len(named or configs) > 1:
-        shown = examples([one.get("config_name") for one in configs], limit=20)
-        raise SourceError(f"{card}: got the configurations {shown}, expected one default. {_GIVE_FILES}.")
-    chosen: Mapping[str, Any] = (named or configs)[0]
-    return chosen
-
-
 def _configured(folder: Path, data_files: Any) -> Iterator[tuple[str, list[Path]]]:
     """Give the splits that a card names, with the files that their patterns fit."""
     entries = data_files if isinstance(data_files, list) else [data_files]
@@ -180,7 +160,7 @@ def _configured(folder: Path, data_files: Any) -> Iterator[tuple[str, list[Path]
         if not isinstance(entry, dict) or "path" not in entry:
             raise SourceError(
                 f"{folder / 'README.md'}: got data_files without a path, expected split and path. "
-                f"{_GIVE_FILES}."
+                f"{GIVE_FILES}."
             )
         patterns = [*map(str, entry["path"] if isinstance(entry["path"], list) else [entry["path"]])]
         if outside := [one for one in patterns if not _is_inside(one)]:
@@ -214,7 +194,7 @@ def _fitting(folder: Path, pattern: str) -> list[Path]:
     except (ValueError, NotImplementedError) as error:
         raise SourceError(
             f"{folder / 'README.md'}: got the path {pattern!r}, expected a pattern of files in the folder, "
-            f"such as data/train-*.parquet. {_GIVE_FILES}."
+            f"such as data/train-*.parquet. {GIVE_FILES}."
         ) from error
 
 
@@ -233,7 +213,7 @@ def _by_name(folder: Path) -> dict[str, list[Path]]:
     if len(forms) > 1:
         raise SourceError(
             f"{folder}: got tables of several forms ({examples(forms.values())}), expected one form. "
-            f"{_GIVE_FILES}."
+            f"{GIVE_FILES}."
         )
     splits: dict[str, list[Path]] = {}
     for table in tables:
@@ -242,7 +222,7 @@ def _by_name(folder: Path) -> dict[str, list[Path]]:
         raise SourceError(
             f"{folder}: got files whose names tell no split ({examples(one.name for one in splits[''])}) "
             f"beside those of {examples(name for name in splits if name)}, expected one of both. "
-            f"{_GIVE_FILES}."
+            f"{GIVE_FILES}."
         )
     return splits
 

@@ -175,7 +175,7 @@ def _needs(table: QuestionTable, wanted: Wanted) -> dict[str, Column]:
             [*(theirs for ours, theirs in names.items() if ours in needed), *missing.values()]
         )
         check_no_other_kind(open_source(flat.path, keep_workbooks=True), asked)
-    if missing or not flat.total:
+    if missing:
         got = f"a table of {flat.total:,} rows with the columns {examples(flat.columns, limit=20)}"
         expected = ", ".join(name for name in COLUMNS if name in needed)
         told = [
@@ -204,9 +204,10 @@ def _with_most_frequent(rows: pl.DataFrame, flat: FlatTable) -> pl.DataFrame:
 
 
 def _with_lists(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return rows whose only answer is also their list of answers, where there is none."""
-    alone = pl.when(pl.col("answer").is_not_null()).then(pl.concat_list("answer"))
-    return rows.with_columns(answers=pl.coalesce("answers", alone))
+    """Return rows whose only answer is also their list of answers, where there is none or an empty one."""
+    is_alone = (pl.col("answers").list.len().fill_null(0) == 0) & pl.col("answer").is_not_null()
+    alone = pl.when(is_alone).then(pl.concat_list("answer"))
+    return rows.with_columns(answers=pl.coalesce(alone, "answers"))
 
 
 def _in_lines(flat: FlatTable, problem: Problem) -> Problem:

@@ -14,6 +14,7 @@ from shortcut_miner.columnar import columnar_form
 from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow, named_columns
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.opening.class_labels import Classes
 from shortcut_miner.sources.opening.files import (
     Opened,
     facts_of_all,
@@ -23,7 +24,7 @@ from shortcut_miner.sources.opening.files import (
     open_source,
     system_errors,
 )
-from shortcut_miner.sources.opening.flat_tables import open_columns, open_table
+from shortcut_miner.sources.opening.flat_tables import open_columns, open_table, with_classes
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
 from shortcut_miner.sources.questions.table_rows import (
@@ -70,8 +71,8 @@ def is_table(content: Content) -> bool:
     return False
 
 
-def open_question_table(path: str | os.PathLike[str]) -> QuestionTable:
-    """Return a file as a table, told by its content.
+def open_question_table(path: str | os.PathLike[str], classes: Classes | None = None) -> QuestionTable:
+    """Return a file as a table, told by its content; `classes` are those that its folder tells of.
 
     Parquet and Arrow are left on disk: columns that nobody asks for, such as images, are never read.
 
@@ -90,9 +91,9 @@ def open_question_table(path: str | os.PathLike[str]) -> QuestionTable:
                     path=shown, packing=(), name=place.name, size=place.stat().st_size, member=None,
                     digest=in_background(lambda: file_facts(place).sha256),
                 )  # fmt: skip
-                return QuestionTable(flat=open_columns(place, shown), file=file)
+                return QuestionTable(flat=with_classes(open_columns(place, shown), classes or {}), file=file)
     source = open_source(path, keep_workbooks=True)
-    return QuestionTable(flat=open_table(source), file=source)
+    return QuestionTable(flat=with_classes(open_table(source), classes or {}), file=source)
 
 
 def read_question_table(
@@ -170,6 +171,9 @@ def read_question_tables(
     SourceError
         As :func:`read_question_table`; files with other columns than the first, or with the same ids.
     """
+    if not any(table.flat.total for table in tables):
+        named = " and ".join(table.flat.path for table in tables[:3])
+        raise SourceError(f"{named}: got no rows, expected at least one. Check that this is the right file.")
     check_same_columns(tables, wanted)
     frames: list[pl.DataFrame] = []
     dropped: Counter[str] = Counter()
