@@ -11,9 +11,8 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.datasets.question_sets import QuestionSets
-from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
-from shortcut_miner.exports.images import Images
+from shortcut_miner.exports.images import Images, read_image
 from shortcut_miner.exports.records import json_texts, record_texts
 
 # From this size on VLMEvalKit writes a second file, with paths.
@@ -164,22 +163,16 @@ def _with_content(table: pl.DataFrame, images: Images) -> Iterator[pl.DataFrame]
     rows = table.with_columns(first=first)
     for start in range(0, max(len(rows), 1), _ROWS_AT_ONCE):
         piece = rows.slice(start, _ROWS_AT_ONCE)
-        content = [_base64(Path(images.places[one])) for one in piece.filter(_IS_FIRST)["image_id"]]
+        content = [_base64(images.places[one]) for one in piece.filter(_IS_FIRST)["image_id"]]
         here = piece.filter(_IS_FIRST).select("index", image=pl.Series(content, dtype=pl.String))
         joined = piece.join(here, on="index", how="left", validate="1:1", maintain_order="left")
         image = pl.coalesce("image", pl.col("first").cast(pl.String))
         yield joined.with_columns(image=image).drop("first", "image_id")
 
 
-def _base64(path: Path) -> str:
+def _base64(path: str) -> str:
     """Return a file's content; zeros after an image's end change nothing."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SourceError(
-            f"{path}: got {reason_of(error)}, expected an image that can be read. Correct --images."
-        ) from error
-    return base64.b64encode(content.ljust(_LEAST_BYTES, b"\0")).decode("ascii")
+    return base64.b64encode(read_image(path).ljust(_LEAST_BYTES, b"\0")).decode("ascii")
 
 
 def _notes(mark: str, names: list[str], choices: list[str]) -> list[str]:
