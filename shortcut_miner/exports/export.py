@@ -20,6 +20,8 @@ from shortcut_miner.storage import MANIFEST, InputRecord, Provenance
 from shortcut_miner.timing import OnStage, StageCost, timed
 
 COMMAND = "export"
+_NOT_FOUND = "images not found"
+_NO_IMAGES = "images whose file can't be read, is empty or is a text"
 _NOWHERE = "OUT"  # in commands, where nothing was written
 
 
@@ -50,7 +52,7 @@ class ExportReport:
     images_asked, images_found : int or None
         Images of these questions, and how many have a place; None where nothing was said of images.
     images_missing : tuple of str
-        Ids of those that were not found.
+        Ids of those that were not found, or whose file is no image.
     run, read_back : str
         The commands that run the consumer, and that score what it writes.
     notes, warnings : tuple of str
@@ -200,7 +202,8 @@ def _provenance(questions: QuestionSets, found: Found, config: Mapping[str, Any]
     counts = {split if split == name else f"{name}_{split}": n for name, split, n in questions.counts()}
     if found.images.kind != "none":
         counts["images"] = len(found.images.places)
-    dropped = {"images not found": len(found.missing)} if found.missing else {}
+    counted = {_NOT_FOUND: len(found.missing) - len(found.broken), _NO_IMAGES: len(found.broken)}
+    dropped = {reason: count for reason, count in counted.items() if count}
     return Provenance(command=COMMAND, config=config, inputs=(record,), counts=counts, dropped=dropped)
 
 
@@ -231,7 +234,9 @@ def _write(
 
 
 def _warnings(found: Found) -> tuple[str, ...]:
-    if not found.missing:
-        return ()
     asked = len(found.missing) + len(found.images.places)
-    return (f"images not found: {len(found.missing):,} of {asked:,} ({examples(found.missing)})",)
+    absent = [one for one in found.missing if one not in found.broken]
+    told = {_NOT_FOUND: absent, _NO_IMAGES: [Path(one).name for one in found.broken.values()]}
+    return tuple(
+        f"{what}: {len(these):,} of {asked:,} ({examples(these)})" for what, these in told.items() if these
+    )

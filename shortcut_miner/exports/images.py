@@ -3,7 +3,7 @@
 import dataclasses
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Literal
 from urllib.parse import quote
@@ -15,6 +15,7 @@ from shortcut_miner.sources.images.image_ids import canonical_image_id
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 _PLACE = re.compile(r"\{image_id(?::0?(\d{1,2})d)?\}")
+_LOOKED_AT = 64  # bytes
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -53,12 +54,15 @@ class Found:
         Those that were found.
     missing : tuple of str
         Ids of those that were not, in the order asked; empty where nothing was said of images.
+    broken : mapping of str to str
+        Of these, the ids that have a file which is no image: id -> the file.
     notes : tuple of str
         What was decided.
     """
 
     images: Images
     missing: tuple[str, ...] = ()
+    broken: Mapping[str, str] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -125,7 +129,7 @@ def _by_pattern(pattern: str, ids: Sequence[str]) -> Found:
         for one, path in candidates.items()
         if Path(path).is_relative_to(os.path.normpath(root)) and _is_file(path)
     }
-    return Found(images=Images(kind="files", places=places), missing=_missing(ids, places))
+    return _found(ids, places)
 
 
 def _check_pattern(pattern: str, ids: Sequence[str]) -> None:
@@ -184,7 +188,7 @@ def _in_folder(folder: Path, ids: Sequence[str]) -> Found:
     if several:
         shown = ", ".join(f"{one}: {found[one][1]}" for one in list(several)[:3])
         notes = (f"images with several files, the first by name is taken: {len(several):,} ({shown})",)
-    return Found(images=Images(kind="files", places=places), missing=_missing(ids, places), notes=notes)
+    return _found(ids, places, notes)
 
 
 def _keys(name: str) -> tuple[str, ...]:
@@ -215,5 +219,28 @@ def _files_below(folder: Path) -> Iterator[str]:
                 yield prefix + name
 
 
-def _missing(ids: Iterable[str], places: Mapping[str, str]) -> tuple[str, ...]:
-    return tuple(one for one in ids if one not in places)
+# ---- files ----
+
+
+def _found(ids: Sequence[str], places: Mapping[str, str], notes: tuple[str, ...] = ()) -> Found:
+    """Return the files that are images, and which ids have none."""
+    is_image = {path: _is_image(path) for path in set(places.values())}
+    good = {one: path for one, path in places.items() if is_image[path]}
+    return Found(
+        images=Images(kind="files", places=good),
+        missing=tuple(one for one in ids if one not in good),
+        broken={one: places[one] for one in ids if one in places and one not in good},
+        notes=notes,
+    )
+
+
+def _is_image(path: str) -> bool:
+    """Return whether a file may be an image: formats have a zero byte early, texts and empty files have none.
+
+    A page that says "not found" or a pointer to a file elsewhere is often called .jpg.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return b"\0" in file.read(_LOOKED_AT)
+    except OSError:
+        return False

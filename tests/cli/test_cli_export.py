@@ -21,7 +21,7 @@ def images_of(run_cli: RunCli, built: Path, folder: Path) -> list[str]:
     names = sorted({f"{one['image_id']}.jpg" for one in questions["questions"]})
     (folder / "images").mkdir()
     for name in names:
-        (folder / "images" / name).write_bytes(b"jpeg")
+        (folder / "images" / name).write_bytes(b"\xff\xd8\xff\xe0\x00\x10JFIF")
     return names
 
 
@@ -77,6 +77,11 @@ def test_images_that_are_missing_are_counted_and_named(
     assert f"warning: images not found: 1 of {len(names):,} ('{gone}')" in ran.err
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["dropped"] == {"images not found": 1}
+    (images / names[1]).write_text("<html>404")
+    broken = run_cli(*export, "--images", images)
+    assert (broken.code, len(broken.err.splitlines())) == (3, 2)
+    assert f"images whose file can't be read, is empty or is a text: 1 of {len(names):,} (" in broken.err
+    assert names[1] in broken.err
     addresses = run_cli(*export, "--images", "https://example.org/{image_id}.jpg", "--force")
     assert addresses.code == 0
     assert json.loads((out / "manifest.json").read_text())["config"]["images"] == "addresses"

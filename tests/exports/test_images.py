@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.exports.images import Images, find_images
@@ -12,7 +13,7 @@ from shortcut_miner.exports.images import Images, find_images
 def put(folder: Path, *names: str) -> Path:
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(name.encode())
+        (folder / name).write_bytes(name.encode() + b"\0")
     return folder
 
 
@@ -55,6 +56,27 @@ def test_the_first_of_several_files_is_taken_and_told(tmp_path: Path) -> None:
     assert both.images.places["1"] == str(tmp_path / "a" / "1.jpg")
     assert both.images.places["2.jpg"] == str(tmp_path / "2.jpg")  # its whole path is the id
     assert both.notes == ("images with several files, the first by name is taken: 1 (1: a/1.jpg)",)
+
+
+def test_a_file_that_is_no_image_is_none(tmp_path: Path) -> None:
+    put(tmp_path, "1.jpg")
+    (tmp_path / "2.jpg").write_text("version https://git-lfs.github.com/spec/v1\n")
+    (tmp_path / "3.jpg").touch()
+    (tmp_path / "4.jpg").symlink_to(tmp_path / "gone.jpg")
+    ids = ["1", "2", "3", "4", "5"]
+    in_folder = find_images(str(tmp_path), ids)
+    assert in_folder.images.places == {"1": str(tmp_path / "1.jpg")}
+    assert in_folder.missing == ("2", "3", "4", "5")
+    assert in_folder.broken == {one: str(tmp_path / f"{one}.jpg") for one in ("2", "3", "4")}
+    by_pattern = find_images(f"{tmp_path}/{{image_id}}.jpg", ids)
+    assert (by_pattern.images, by_pattern.missing) == (in_folder.images, in_folder.missing)
+    assert [*by_pattern.broken] == ["2", "3"]  # a link to nothing is no file
+
+
+@pytest.mark.parametrize("name", ["JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF"])
+def test_images_of_all_formats_are_images(tmp_path: Path, name: str) -> None:
+    Image.new("RGB", (640, 480), "white").save(tmp_path / "1.jpg", format=name)
+    assert find_images(str(tmp_path), ["1"]).missing == ()
 
 
 def test_a_folder_that_links_to_itself_ends(tmp_path: Path) -> None:
