@@ -234,3 +234,16 @@ def test_an_index_that_pandas_leaves_out_is_no_reason_to_number_rows(tmp_path: P
     assert read(path).table["question_id"].to_list() == ["100", "101"]
     frame.rename_axis(None).to_parquet(path)
     assert read(path).table["question_id"].to_list() == ["1", "2"]
+
+
+@given(
+    st.lists(st.sampled_from(["a", "a b", "a-", "aa", "a>", "b", "ä"]), min_size=1, unique=True),
+    st.lists(st.none() | st.sampled_from(["", "=", "x", "\u00e4", "\U0001f642"]), min_size=7, max_size=7),
+)
+def test_items_are_sorted_whatever_the_names_of_columns(
+    tmp_path_factory: pytest.TempPathFactory, names: list[str], values: list[str | None]
+) -> None:
+    given_items = dict(zip(names, values, strict=False))
+    path = write(tmp_path_factory.mktemp("items") / "t.jsonl", [ONE | given_items])
+    expected = sorted(f"{name}={value}" for name, value in given_items.items() if value is not None)
+    assert read(path, items=tuple(names)).table["attributes"].to_list() == [expected]

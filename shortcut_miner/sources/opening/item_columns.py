@@ -28,7 +28,10 @@ def attributes(names: Sequence[str], *, is_untyped: bool) -> pl.Expr:
     >>> rows.select(attributes(["size", "genre"], is_untyped=True))["attributes"].to_list()
     [['genre=news', 'size=2'], []]
     """
+    # No name has a "=": the names with it are in the order of the items, whatever their values. Sorting the
+    # list of each row takes forty times as long.
+    names = sorted(names, key="{}=".format)
     cells = [pl.col(f"{_OURS}{name}") for name in names]
     given = [pl.when(cell != "").then(cell) for cell in cells] if is_untyped else cells
     items = [pl.lit(f"{name}=") + cell for name, cell in zip(names, given, strict=True)]
-    return pl.concat_list(items).list.drop_nulls().list.sort().alias("attributes")
+    return pl.concat_list(items).list.drop_nulls().alias("attributes")

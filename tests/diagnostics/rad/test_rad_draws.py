@@ -142,7 +142,7 @@ def test_the_same_bytes_for_any_threads_and_hash_seed(tmp_path: Path) -> None:
         )
         contents.append({path.name: path.read_bytes() for path in out.iterdir() if path.name != "run.json"})
     assert contents[0] == contents[1]
-    assert len(contents[0]) == 11
+    assert len(contents[0]) == 12
 
 
 def test_no_answers_follow_the_pool() -> None:

@@ -266,6 +266,7 @@ def test_scores_are_written(folder: Path, tmp_path: Path) -> None:
         folder / "swapmix", {"m": folder / "swapmix-answers" / "grounded_model.parquet"}, ScoreConfig(), out
     )
     names = {
+        "README.md",
         "scores.parquet",
         "class_flips.parquet",
         "scores.json",
