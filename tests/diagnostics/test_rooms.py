@@ -346,7 +346,9 @@ def test_question_sets_are_as_promised(room: Room, built: Built) -> None:
     questions = read_question_sets(folder)
     assert (questions.command, questions.path) == (room.command, folder)
     assert questions.read_back.startswith(f"{room.folder} score {folder} --")
-    assert "{predictions}" in questions.read_back
+    assert all(f"{{predictions of {name}}}" in questions.read_back for name in questions.sets) or (
+        "{predictions}" in questions.read_back
+    )
     for splits in questions.sets.values():
         for table in splits.values():
             validated(table, Questions, "questions")
