@@ -267,7 +267,7 @@ class BuiltFolder:
         )
 
     def _lists(self, path: Path) -> bool:
-        """Return whether the manifest has a file's digest: exports write tables as their readers want them."""
+        """Return whether the manifest has the digest of a file; an export's tables say nothing themselves."""
         files = self.manifest.get("files")
         listed = as_digest(files.get(path.name)) if isinstance(files, dict) else None
         return listed is not None and digest_of(path) == listed
