@@ -11,7 +11,7 @@ import polars as pl
 from shortcut_miner.columnar import read_frame, read_through
 from shortcut_miner.datasets.cards import CARD, write_table_card
 from shortcut_miner.errors import SourceError, reason_of
-from shortcut_miner.journal import finish_interrupted
+from shortcut_miner.journal import as_digest, digest_of, finish_interrupted
 from shortcut_miner.publishing import check_target, staged_folder
 from shortcut_miner.schemas import validated
 from shortcut_miner.storage import (
@@ -253,7 +253,8 @@ class BuiltFolder:
         path = self.path / f"{name}.parquet"
         with _told(path, self.command):
             found = read_provenance(path)
-        if is_same_build(found, self.manifest):
+            is_listed = not found and self._lists(path)
+        if is_listed or is_same_build(found, self.manifest):
             return path
         if is_same_build(found, read_json_file(self.path / MANIFEST)):
             raise SourceError(
@@ -264,6 +265,12 @@ class BuiltFolder:
             f"{path}: got a table of another build than {MANIFEST} describes, expected files of one build. "
             "Was it copied here from another folder? If not, the last build was interrupted: run it again."
         )
+
+    def _lists(self, path: Path) -> bool:
+        """Return whether the manifest has the digest of a file; an export's tables say nothing themselves."""
+        files = self.manifest.get("files")
+        listed = as_digest(files.get(path.name)) if isinstance(files, dict) else None
+        return listed is not None and digest_of(path) == listed
 
     def table(self, name: str, schema: "type[dy.Schema] | None" = None) -> pl.DataFrame:
         """Return a table of the same build as the manifest.

@@ -85,11 +85,12 @@ def find_images(given: str | None, ids: Sequence[str]) -> Found:
     if given is None:
         note = "no --images: questions are exported with the ids of their images alone"
         return Found(images=Images(), notes=(note,))
-    if "{" in given and not Path(given).is_dir():
+    is_folder = bool(given.strip()) and Path(given).is_dir()  # an empty text is no place, and "." as a path
+    if "{" in given and not is_folder:
         return _by_pattern(given, ids)
-    if not Path(given).is_dir():
+    if not is_folder:
         raise ConfigError(
-            f"--images {given}: got no such folder, expected one, or a pattern such as "
+            f"--images {given or repr(given)}: got no such folder, expected one, or a pattern such as "
             "images/COCO_val2014_{image_id:012d}.jpg. Correct it."
         )
     return _in_folder(Path(given), ids)

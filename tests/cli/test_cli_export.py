@@ -92,6 +92,7 @@ def test_images_that_are_missing_are_counted_and_named(
     [
         (("--to", "vqa-jsn"), f"to: got 'vqa-jsn', expected one of {', '.join(FORMATS)}."),
         (("--subset", "esy"), "subset: got 'esy', expected some of counterexamples, easy, hard."),
+        (("--images", ""), "--images '': got no such folder, expected one, or a pattern"),
         (("--images", "nowhere"), "--images nowhere: got no such folder, expected one, or a pattern"),
     ],
 )  # fmt: skip
@@ -134,6 +135,19 @@ def test_another_format_in_its_place_needs_force(run_cli: RunCli, built: Path, o
     assert "got a folder that export wrote with other options (to vqa-json, now huggingface)" in ran.err
     assert run_cli("export", built, "--to", "huggingface", "--out", out, "--force").code == 0
     assert not list(out.glob("*_questions.json"))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_exported_folder_is_as_its_manifest_says(
+    run_cli: RunCli, built: Path, out: Path, name: str
+) -> None:
+    assert run_cli("export", built, "--to", name, "--out", out).code == 0
+    assert run_cli("inspect", out).code == 0
+    for path in out.glob("*.parquet"):
+        path.write_bytes((built / "rules.parquet").read_bytes())
+        ran = run_cli("inspect", out)
+        assert ran.code == 1
+        assert f"{path}: got a table of another build than manifest.json describes" in ran.out
 
 
 @pytest.mark.parametrize("name", FORMATS)

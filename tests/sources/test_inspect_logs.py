@@ -47,6 +47,13 @@ def test_a_json_log(write: Write) -> None:
 
 
 @pytest.mark.parametrize("form", WRITERS)
+def test_ids_that_are_odd_names_of_files(write: Write, form: str) -> None:
+    ids = ["two\nlines", "../../x", "a/b", "..", "-5", "é\u2028", "x.json", "%20", "{}"]
+    path = write("run", WRITERS[form]([sample(one) for one in ids]))
+    assert read_predictions(path).table["question_id"].to_list() == ids
+
+
+@pytest.mark.parametrize("form", WRITERS)
 def test_the_text_of_the_first_choice_where_there_is_no_completion(write: Write, form: str) -> None:
     parts = [{"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": "yes"}]
     parts += [{"type": "image", "image": "x"}, {"type": "text", "text": "no"}]

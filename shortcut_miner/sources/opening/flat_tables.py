@@ -78,6 +78,7 @@ from shortcut_miner.sources.opening.reading import (
 from shortcut_miner.sources.opening.workbooks import read_sheet
 
 _TYPED = ("Parquet", "Arrow")
+_SAMPLE = re.compile(r"samples/.+\.json", re.DOTALL)  # ids may hold line breaks
 RENAME = "Rename or convert its columns"
 
 
@@ -197,7 +198,7 @@ def lines_table(path: str, lines: Sequence[tuple[int, bytes]]) -> FlatTable:
 
 def _log_table(source: Source) -> FlatTable:
     """Return the samples of an inspect_ai log as a flat table, in the order in which they ended."""
-    samples = zip_contents(source.path, source.content, re.compile(r"samples/.+\.json").fullmatch)
+    samples = zip_contents(source.path, source.content, _SAMPLE.fullmatch)
     names = [name.removeprefix("samples/").removesuffix(".json") for name in samples]
     raws = [*samples.values()]
     return FlatTable(

@@ -198,8 +198,8 @@ def test_a_folder_is_scored_and_written(folder: Path, tmp_path: Path) -> None:
     report = score(folder, {"m": original}, {"m": augmented}, ScoreConfig(resamples=10), out)
     assert set(report.scores["value"]) == {100.0}
     assert {path.name for path in out.iterdir()} == {
-        "counts.parquet", "manifest.json", "scores.json", "scores.md", "scores.parquet", "scores.tex",
-        "scores_long.tex",
+        "README.md", "counts.parquet", "manifest.json", "scores.json", "scores.md", "scores.parquet",
+        "scores.tex", "scores_long.tex",
     }  # fmt: skip
     written = json.loads((out / "scores.json").read_text())
     assert written["rad"]["overall"]["all"]["m"]["n"] == 40
