@@ -2,7 +2,7 @@
 
 import dataclasses
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import polars as pl
@@ -65,24 +65,35 @@ class QuestionSets:
 
     def first(self, limit: int | None) -> "QuestionSets":
         """Return the sets with the first questions of each split alone; all of them for None."""
-        if limit is None:
-            return self
-        chosen = {
-            name: {split: table.head(limit) for split, table in splits.items()}
-            for name, splits in self.sets.items()
-        }
-        return dataclasses.replace(self, sets=chosen)
+        return self if limit is None else self.changed(lambda table: table.head(limit))
+
+    def splits(self) -> list[tuple[str, str, pl.DataFrame]]:
+        """Return set, split and questions, a row a split."""
+        return [(name, split, table) for name, splits in self.sets.items() for split, table in splits.items()]
+
+    def by_stem(self) -> dict[str, pl.DataFrame]:
+        """Return the questions of each split by SET_SPLIT, which files about it are called."""
+        return {f"{name}_{split}": table for name, split, table in self.splits()}
 
     def counts(self) -> list[tuple[str, str, int]]:
         """Return set, split and number of questions, a row a split."""
-        return [
-            (name, split, len(table)) for name, splits in self.sets.items() for split, table in splits.items()
-        ]
+        return [(name, split, len(table)) for name, split, table in self.splits()]
+
+    def values(self, column: str) -> pl.Series:
+        """Return what a column of Questions holds in all splits together, in order."""
+        return pl.concat([table[column] for _, _, table in self.splits()])
 
     def image_ids(self) -> pl.Series:
-        """Return the images of all questions, each once, in order."""
-        ids = [table["image_id"] for splits in self.sets.values() for table in splits.values()]
-        return pl.concat(ids).unique().sort()
+        """Return the images of all questions, each once, sorted."""
+        return self.values("image_id").unique().sort()
+
+    def changed(self, change: Callable[[pl.DataFrame], pl.DataFrame]) -> "QuestionSets":
+        """Return the sets with each split's table as a function gives it."""
+        sets = {
+            name: {split: change(table) for split, table in splits.items()}
+            for name, splits in self.sets.items()
+        }
+        return dataclasses.replace(self, sets=sets)
 
 
 def question_sets_of(

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 
 from shortcut_miner.datasets.cards import Config, write_card
 from shortcut_miner.datasets.question_sets import QuestionSets
-from shortcut_miner.errors import SourceError
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
-from shortcut_miner.exports.images import Images
+from shortcut_miner.exports.images import Images, read_image
 from shortcut_miner.storage import ROW_GROUP_SIZE
 
 IMAGE = "image"
@@ -172,8 +171,12 @@ def _image_column(ids: list[str], images: Images) -> pa.Array:
     if images.kind == "addresses":
         values = [{"bytes": None, "path": _reference(places[one])} if one in places else None for one in ids]
         return pa.array(values, _IMAGE_TYPE)
-    read = {one: _read(places[one]) for one in dict.fromkeys(ids) if one in places}
+    read = {one: _content(Path(places[one])) for one in dict.fromkeys(ids) if one in places}
     return pa.array([read.get(one) for one in ids], _IMAGE_TYPE)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    return {"bytes": read_image(path), "path": path.name}
 
 
 def _reference(address: str) -> str:
@@ -183,16 +186,6 @@ def _reference(address: str) -> str:
     ('/data/my image.jpg', 'https://example.org/1.jpg')
     """
     return unquote(address.removeprefix(_LOCAL)) if address.startswith(_LOCAL) else address
-
-
-def _read(path: str) -> dict[str, Any]:
-    try:
-        return {"bytes": Path(path).read_bytes(), "path": Path(path).name}
-    except OSError as error:
-        raise SourceError(
-            f"{path}: got {error.strerror or error}, expected an image that can be read. "
-            "Check the file and its permissions."
-        ) from error
 
 
 # ---- the card ----

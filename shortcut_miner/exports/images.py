@@ -8,7 +8,9 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 from urllib.parse import quote
 
-from shortcut_miner.errors import ConfigError, examples
+import polars as pl
+
+from shortcut_miner.errors import ConfigError, SourceError, examples, reason_of
 from shortcut_miner.sources.images.image_ids import canonical_image_id
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
@@ -31,6 +33,14 @@ class Images:
 
     kind: Literal["none", "files", "addresses"] = "none"
     places: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def place(self) -> pl.Expr:
+        """Return where each row's image is, by image_id; null where it was not found."""
+        return pl.col("image_id").replace_strict(dict(self.places), default=None, return_dtype=pl.String)
+
+    def file(self) -> pl.Expr:
+        """Return the path of each row's image, by image_id; null where there is no file."""
+        return self.place() if self.kind == "files" else pl.lit(None, pl.String)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +89,23 @@ def find_images(given: str | None, ids: Sequence[str]) -> Found:
             "images/COCO_val2014_{image_id:012d}.jpg. Correct it."
         )
     return _in_folder(Path(given), ids)
+
+
+def read_image(path: Path) -> bytes:
+    """Return the content of an image's file.
+
+    Raises
+    ------
+    SourceError
+        It can't be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SourceError(
+            f"{path}: got {reason_of(error)}, expected an image that can be read. "
+            "Check the file and its permissions, or correct --images."
+        ) from error
 
 
 # ---- a pattern ----

@@ -7,8 +7,9 @@ import polars as pl
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
 from shortcut_miner.exports.images import Images
-from shortcut_miner.exports.lmms_eval import POST_PROMPT, result_places, task_name
+from shortcut_miner.exports.records import json_texts, record_texts, write_lines
 from shortcut_miner.exports.standalone import standalone_text
+from shortcut_miner.exports.tasks import POST_PROMPT, result_places, task_name
 
 _CODE = ("answer_text.py", "exports/official_accuracy.py", "exports/inspect_ai_task.py.txt")
 # inspect_ai finds tasks by reading the file, so each set has its own function.
@@ -43,7 +44,7 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
         named = [table.with_columns(subset=pl.lit(split)) for split, table in splits.items()]
         write_samples(pl.concat(named), images, folder / f"{tasks[name]}.jsonl")
         text += _TASK.format(name=tasks[name], title=questions.title, splits=", ".join(splits))
-    (folder / "task.py").write_text(text, encoding="utf-8")
+    (folder / "task.py").write_text(text, encoding="utf-8", newline="\n")
     places = result_places(tasks)
     return Exported(
         run="\n".join(
@@ -70,34 +71,20 @@ def write_samples(questions: pl.DataFrame, images: Images, path: Path) -> None:
     path : Path
         The file to write.
     """
-    asked = pl.concat_str("question", pl.lit(POST_PROMPT))
-    places = pl.col("image_id").replace_strict(dict(images.places), default=None, return_dtype=pl.String)
-    image = places if images.places else pl.lit(None, pl.String)
-    image_part = pl.when(image.is_not_null()).then(
-        pl.concat_str(_json(type=pl.lit("image"), image=image), pl.lit(","))
+    image = pl.when(pl.col("image").is_not_null()).then(_json(type=pl.lit("image"), image=pl.col("image")))
+    asked = _json(type=pl.lit("text"), text=pl.concat_str("question", pl.lit(POST_PROMPT)))
+    content = pl.concat_str(image, asked, separator=",", ignore_nulls=True)
+    samples = questions.with_columns(image=images.place()).select(
+        id="question_id",
+        input=pl.concat_str(pl.lit('[{"role":"user","content":['), content, pl.lit("]}]")),
+        target=pl.col("answer").fill_null(""),
+        metadata=json_texts(pl.struct(_METADATA)),
     )
-    line = pl.concat_str(
-        pl.lit('{"id":'),
-        _json_text(pl.col("question_id")),
-        pl.lit(',"input":[{"role":"user","content":['),
-        image_part.fill_null(""),
-        _json(type=pl.lit("text"), text=asked),
-        pl.lit(']}],"target":'),
-        _json_text(pl.col("answer").fill_null("")),
-        pl.lit(',"metadata":'),
-        _json(**{name: pl.col(name) for name in _METADATA}),
-        pl.lit("}"),
-    )
-    path.write_text(questions.select(line.str.join("\n")).item() + "\n", encoding="utf-8")
+    write_lines(record_texts(samples, ["input", "metadata"]), path)
 
 
 def _json(**fields: pl.Expr) -> pl.Expr:
-    return pl.struct(one.alias(name) for name, one in fields.items()).struct.json_encode()
-
-
-def _json_text(text: pl.Expr) -> pl.Expr:
-    """Return a text, which is never null, as JSON: Polars encodes structs alone."""
-    return _json(text=text).str.strip_prefix('{"text":').str.strip_suffix("}")
+    return json_texts(pl.struct([one.alias(name) for name, one in fields.items()]))
 
 
 def _notes(images: Images) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.numbered import MOST_64, SOURCE_ID, number_questions
 from shortcut_miner.exports.records import (
     SOURCE_IMAGE,
+    by_frequency,
     record_texts,
     source_image,
     write_records,
@@ -27,10 +28,10 @@ _RESULTS = "lavis-results"
 def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     """Write SET_SPLIT.json for each split, as LAVIS's data sets for VQA read it, and answer_list.json."""
     numbers = number_questions(questions, MOST_64)
-    for name, splits in questions.sets.items():
-        for split, table in splits.items():
-            write_records(_records(numbers.put_into(table), images), folder / f"{name}_{split}.json")
-    write_value(_answer_list(questions), folder / _ANSWER_LIST)
+    for stem, table in questions.by_stem().items():
+        write_records(_records(numbers.put_into(table), images), folder / f"{stem}.json")
+    answers = questions.values("answer")
+    write_value(by_frequency(answers.filter(answers != "")), folder / _ANSWER_LIST)
     numbers.write(folder)
     first = next(iter(questions.sets))
     return Exported(
@@ -47,7 +48,7 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
 
 def _records(table: pl.DataFrame, images: Images) -> pl.Series:
     """Return the records; `answer` is the list of all annotators' answers, as LAVIS calls it."""
-    places = table["image_id"].replace(images.places) if images.places else table["image_id"]
+    places = table["image_id"].replace(images.places)
     records = table.with_columns(
         image=places,
         answer="answers",
@@ -56,12 +57,6 @@ def _records(table: pl.DataFrame, images: Images) -> pl.Series:
         **source_image(places),
     )
     return record_texts(records.select(name for name in _FIELDS if name in records.columns))
-
-
-def _answer_list(questions: QuestionSets) -> list[str]:
-    tables = [table.select("answer") for splits in questions.sets.values() for table in splits.values()]
-    counted = pl.concat(tables).filter(pl.col("answer").str.len_bytes() > 0).group_by("answer").len()
-    return counted.sort("len", "answer", descending=[True, False])["answer"].to_list()
 
 
 def _image_notes(images: Images) -> tuple[str, ...]:
@@ -74,12 +69,11 @@ def _image_notes(images: Images) -> tuple[str, ...]:
 
 def _run(questions: QuestionSets) -> str:
     """Return the commands; LAVIS downloads nothing that is there under the name it is stored by."""
-    stems = " ".join(f"{name}_{split}" for name, splits in questions.sets.items() for split in splits)
     data = "datasets.coco_vqa.build_info"
     return (
         "git clone https://github.com/salesforce/LAVIS\n"
         f"OUT=$(realpath {{out}}); RESULTS=$PWD/{_RESULTS}\n"
-        f"for stem in {stems}; do\n"
+        f"for stem in {' '.join(questions.by_stem())}; do\n"
         f'    FILES="[$OUT/$stem.json,$OUT/{_ANSWER_LIST}]"\n'
         "    (cd LAVIS && python -m torch.distributed.run --nproc_per_node=1 evaluate.py \\\n"
         "        --cfg-path lavis/projects/blip/eval/vqav2_eval.yaml --options \\\n"

@@ -1,13 +1,9 @@
 """Questions as tasks of lmms-eval: a folder for its ``--include_path``."""
 
-import dataclasses
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from shortcut_miner.datasets.cards import Config
 from shortcut_miner.datasets.question_sets import QuestionSets
@@ -15,8 +11,8 @@ from shortcut_miner.exports.exporter import Exported, Exporter, scored
 from shortcut_miner.exports.huggingface import write_data
 from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.standalone import standalone_text
+from shortcut_miner.exports.tasks import POST_PROMPT, result_places, task_name
 
-POST_PROMPT = "\nAnswer the question using a single word or phrase."
 _CODE = ("answer_text.py", "exports/official_accuracy.py", "exports/lmms_eval_utils.py")
 _METRIC = "accuracy"
 _SPLIT = "test"
@@ -29,8 +25,9 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     The tables name images by their paths. The scoring is utils.py, which needs nothing of this package. In
     samples the answer comes with its question's id, so that they can be scored again here.
     """
-    (folder / "utils.py").write_text(standalone_text(*_CODE), encoding="utf-8")
-    configs, _ = write_data(_with_image_paths(questions, images), Images(), folder)
+    (folder / "utils.py").write_text(standalone_text(*_CODE), encoding="utf-8", newline="\n")
+    named = questions.changed(lambda table: table.with_columns(image=images.file()))
+    configs, _ = write_data(named, Images(), folder)
     room = questions.command.split()[0]
     groups = {config.name: _write_tasks(config, room, folder) for config in configs}
     places = result_places(groups)
@@ -49,28 +46,6 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
 EXPORTER = Exporter("lmms-eval", "lmms-eval", write)
 
 
-def task_name(*parts: str) -> str:
-    """Return a name of a task from those of a room, a set and a split; lmms-eval reads * and commas.
-
-    >>> task_name("vqa-ce", "vqa-ce"), task_name("rad", "augmentations"), task_name("vqa_ce", "easy")
-    ('vqa_ce', 'rad_augmentations', 'vqa_ce_easy')
-    """
-    plain = [re.sub(r"[^a-z0-9]+", "_", part.lower()).strip("_") for part in parts]
-    return "_".join(dict.fromkeys(plain))
-
-
-def result_places(tasks: Mapping[str, str]) -> dict[str, str]:
-    """Return where the results of each set go, by the names of their tasks: beside the folder of the export.
-
-    >>> result_places({"vqa-ce": "vqa_ce"})
-    {'vqa-ce': '{out}-results'}
-    >>> result_places({"augmentations": "rad_augmentations", "originals": "rad_originals"})["originals"]
-    '{out}-results/rad_originals'
-    """
-    several = len(tasks) > 1
-    return {name: "{out}-results" + (f"/{task}" if several else "") for name, task in tasks.items()}
-
-
 def _write_tasks(config: Config, room: str, folder: Path) -> str:
     """Write the tasks of a set and, where there are several, their group; return what to ask for."""
     group = task_name(room, config.name)
@@ -82,18 +57,6 @@ def _write_tasks(config: Config, room: str, folder: Path) -> str:
         return next(iter(tasks))
     _write_yaml(folder / f"{group}.yaml", _group(group, [*tasks]))
     return group
-
-
-def _with_image_paths(questions: QuestionSets, images: Images) -> QuestionSets:
-    """Return questions with a column `image`: the path of a file, null where there is none."""
-    places = dict(images.places) if images.kind == "files" else {}
-    path = pl.col("image_id").replace_strict(places, default=None, return_dtype=pl.String)
-    column = (path if places else pl.lit(None, pl.String)).alias("image")
-    sets = {
-        name: {split: table.with_columns(column) for split, table in splits.items()}
-        for name, splits in questions.sets.items()
-    }
-    return dataclasses.replace(questions, sets=sets)
 
 
 def _task(name: str, files: Sequence[str]) -> dict[str, Any]:
@@ -126,7 +89,7 @@ def _write_yaml(path: Path, fields: Mapping[str, Any]) -> None:
         f"{name}: {value if str(value).startswith('!function ') else json.dumps(value)}"
         for name, value in fields.items()
     )
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
 
 
 def _notes(images: Images) -> tuple[str, ...]:

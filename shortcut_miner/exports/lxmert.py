@@ -10,6 +10,8 @@ from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.numbered import MOST_64, SOURCE_ID, Numbers, number_questions
 from shortcut_miner.exports.records import (
     SOURCE_IMAGE,
+    by_frequency,
+    feature_notes,
     image_stems,
     json_texts,
     record_texts,
@@ -23,20 +25,22 @@ from shortcut_miner.text import answer_forms
 _ASKED = ("question_id", "img_id", "sent", "question_type", "answer_type", SOURCE_ID, SOURCE_IMAGE)
 _FIELDS = (*_ASKED, "label", "answer", "answers")
 _RUN, _RESULTS = "lxmert-run", "lxmert-results"
+_NOTES = (
+    "SET_questions.json has no labels, as LXMERT stops at an answer that a model's table doesn't have; "
+    "to train on SET_SPLIT.json take trainval_ans2label.json and trainval_label2ans.json from here",
+    "LXMERT leaves out questions whose image has no features without a word: compare the counts",
+    "LXMERT reads train, valid, minival, nominival and test alone: copy a file to such a name",
+)
 
 
 def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     """Write SET_SPLIT.json with weights, SET_questions.json without, and LXMERT's two tables of answers."""
     numbers = number_questions(questions, MOST_64)
-    labels = {
-        (name, split): answer_weights(table)
-        for name, splits in questions.sets.items()
-        for split, table in splits.items()
-    }
+    tables = questions.by_stem()
+    labels = {stem: answer_weights(table) for stem, table in tables.items()}
+    for stem, table in tables.items():
+        write_records(_records(table, labels[stem], numbers, images), folder / f"{stem}.json")
     for name, splits in questions.sets.items():
-        for split, table in splits.items():
-            records = _records(table, labels[name, split], numbers, images)
-            write_records(records, folder / f"{name}_{split}.json")
         write_records(_unlabelled(list(splits.values()), numbers, images), folder / f"{name}_questions.json")
     _write_answers(pl.concat(labels.values()), folder)
     numbers.write(folder)
@@ -44,7 +48,7 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     return Exported(
         run=_run(questions),
         read_back=numbers.scored(questions, f"{_RESULTS}/{first}/test_predict.json"),
-        notes=(*_notes(images), *numbers.notes("LXMERT", 64)),
+        notes=(*_NOTES, *feature_notes("img_id: the image's id", images), *numbers.notes("LXMERT", 64)),
     )
 
 
@@ -53,7 +57,8 @@ def answer_weights(table: pl.DataFrame) -> pl.DataFrame:
 
     What one is worth is its accuracy by the scorer "auto": of ten annotators one gives 0.3, two 0.6, three
     0.9, more 1. Answers are as the official evaluation compares them: normalised, but where all annotators
-    agree as they are, stripped.
+    agree as they are, stripped. Each counts as another annotator's: LXMERT keeps no records that could be
+    equal.
 
     Returns
     -------
@@ -117,25 +122,9 @@ def _named(table: pl.DataFrame, numbers: Numbers, images: Images, fields: tuple[
 
 def _write_answers(weights: pl.DataFrame, folder: Path) -> None:
     """Write the numbers of answers, the most frequent first, and their list."""
-    counted = weights.group_by("answer").len().sort("len", "answer", descending=[True, False])
-    ranked = counted["answer"].to_list()
+    ranked = by_frequency(weights["answer"])
     write_value({answer: number for number, answer in enumerate(ranked)}, folder / "trainval_ans2label.json")
     write_value(ranked, folder / "trainval_label2ans.json")
-
-
-def _notes(images: Images) -> list[str]:
-    notes = [
-        "SET_questions.json has no labels, as LXMERT stops at an answer that a model's table doesn't have; "
-        "to train on SET_SPLIT.json take trainval_ans2label.json and trainval_label2ans.json from here",
-        "LXMERT leaves out questions whose image has no features without a word: compare the counts",
-        "LXMERT reads train, valid, minival, nominival and test alone: copy a file to such a name",
-    ]
-    if images.kind == "none":
-        notes.append(
-            "img_id: the image's id. Features of COCO are stored by names such as COCO_val2014_000000000042: "
-            "give --images a folder or pattern with such names"
-        )
-    return notes
 
 
 def _run(questions: QuestionSets) -> str:

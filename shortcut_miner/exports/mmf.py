@@ -11,14 +11,13 @@ import polars as pl
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter
 from shortcut_miner.exports.images import Images
-from shortcut_miner.exports.numbered import MOST_32, SOURCE_ID, number_questions
-from shortcut_miner.exports.records import image_stems, record_texts, write_lines
+from shortcut_miner.exports.numbered import MOST_32, SOURCE_ID, are_numbers, number_questions
+from shortcut_miner.exports.records import feature_notes, image_stems, record_texts, write_lines
 from shortcut_miner.publishing import published_folder
 
 _RESULTS = "mmf-results"
 # In a path, each of these makes MMF read the file as another data set.
 _OTHER_READERS = ("visdial", "visual_dialog", "flickr30k")
-_NUMBER = r"^(?:0|[1-9][0-9]{0,9})$"
 _ENDS = r"^[\s\x1c-\x1f]+|[\s\x1c-\x1f]+$"  # what Python strips
 _FIELDS = (
     "question_id", "image_id", "image_name", "image_path", "feature_path", "question_str", "question_tokens",
@@ -29,11 +28,10 @@ _FIELDS = (
 def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     """Write SET_SPLIT.jsonl for each split."""
     numbers = number_questions(questions, MOST_32)
-    are_numbers = _are_numbers(questions.image_ids())
-    for name, splits in questions.sets.items():
-        for split, table in splits.items():
-            records = _records(numbers.put_into(table), images, are_numbers)
-            write_lines(records, folder / f"{name}_{split}.jsonl")
+    # The ids of a batch must be of one kind.
+    kind = pl.Int64() if are_numbers(questions.values("image_id"), MOST_32) else pl.String()
+    for stem, table in questions.by_stem().items():
+        write_lines(_records(numbers.put_into(table), images, kind), folder / f"{stem}.jsonl")
     numbers.write(folder)
     first = next(iter(questions.sets))
     return Exported(
@@ -42,33 +40,25 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
         notes=(
             "JSON lines instead of .npy: MMF reads both, and a .npy of records is a pickle",
             *_path_notes(published_folder(folder)),
-            *_image_notes(images),
+            *feature_notes("feature_path: the image's id with .npy", images),
             *numbers.notes("MMF", 32),
         ),
     )
 
 
-def _records(table: pl.DataFrame, images: Images, are_numbers: bool) -> pl.Series:
+def _records(table: pl.DataFrame, images: Images, image_id: pl.DataType) -> pl.Series:
     """Return the records; one without answers has none, for MMF looks at the last one of a list."""
     stems = image_stems(table["image_id"], images)
-    found = images.places if images.kind == "files" else {}
-    paths = table["image_id"].replace_strict(found, default=None, return_dtype=pl.String) if found else None
     records = table.with_columns(
-        pl.col("image_id").cast(pl.Int64 if are_numbers else pl.String),
+        pl.col("image_id").cast(image_id),
         pl.when(pl.col("answers").list.len() > 0).then("answers").alias("answers"),
         image_name=stems,
-        image_path=paths if paths is not None else pl.lit(None, dtype=pl.String),
+        image_path=images.file(),
         feature_path=stems + ".npy",
         question_str="question",
         question_tokens=_tokens(pl.col("question")),
     )
     return record_texts(records.select(name for name in _FIELDS if name in records.columns))
-
-
-def _are_numbers(ids: pl.Series) -> bool:
-    """Return whether all ids of images fit into 32 bits; ids of a batch must be of one kind."""
-    number = ids.cast(pl.Int64, strict=False)
-    return bool(ids.str.contains(_NUMBER).all() and (number <= MOST_32).all())
 
 
 def _tokens(question: pl.Expr) -> pl.Expr:
@@ -91,21 +81,11 @@ def _path_notes(folder: Path) -> tuple[str, ...]:
     return (f"{folder}: MMF takes files with {shown} in their path for another data set's; move the folder",)
 
 
-def _image_notes(images: Images) -> tuple[str, ...]:
-    if images.kind != "none":
-        return ()
-    return (
-        "feature_path: the image's id with .npy. Features of COCO are stored by names such as "
-        "COCO_val2014_000000000042: give --images a folder or pattern with such names",
-    )
-
-
 def _run(questions: QuestionSets) -> str:
-    stems = " ".join(f"{name}_{split}" for name, splits in questions.sets.items() for split in splits)
     return (
         "git clone https://github.com/facebookresearch/mmf\n"
         f"OUT=$(realpath {{out}}); RESULTS=$PWD/{_RESULTS}\n"
-        f"for stem in {stems}; do\n"
+        f"for stem in {' '.join(questions.by_stem())}; do\n"
         "    (cd mmf && mmf_predict config=projects/visual_bert/configs/vqa2/defaults.yaml \\\n"
         "        model=visual_bert dataset=vqa2 run_type=test \\\n"
         "        checkpoint.resume_zoo=visual_bert.finetuned.vqa2.from_coco_train \\\n"

@@ -73,6 +73,16 @@ class Numbers:
         return f"restored=$(mktemp -d); n=0\nfor file in {files}; do {put_back}; done\n{last}"
 
 
+def are_numbers(ids: pl.Series, most: int) -> bool:
+    """Return whether all ids are integers from 0 to `most`, and written as programs write these.
+
+    >>> [are_numbers(pl.Series([one]), MOST_32) for one in ("42", "042", "2147483648")]
+    [True, False, False]
+    """
+    number = ids.cast(pl.Int64, strict=False)
+    return bool(ids.str.contains(_NUMBER).all() and number.is_not_null().all() and (number <= most).all())
+
+
 def number_questions(questions: QuestionSets, most: int) -> Numbers:
     """Return the ids as integers up to `most`, or numbers from 1 in their order where one is no such integer.
 
@@ -80,9 +90,7 @@ def number_questions(questions: QuestionSets, most: int) -> Numbers:
     >>> Numbers(None).put_into(pl.DataFrame({"question_id": ["7"]}))["question_id"].to_list()
     [7]
     """
-    tables = [table["question_id"] for splits in questions.sets.values() for table in splits.values()]
-    ids = pl.concat(tables).unique().sort()
-    number = ids.cast(pl.Int64, strict=False)
-    if ids.str.contains(_NUMBER).all() and number.is_not_null().all() and (number <= most).all():
+    ids = questions.values("question_id").unique().sort()
+    if are_numbers(ids, most):
         return Numbers(None)
     return Numbers(pl.DataFrame({"question_id": ids, "number": pl.int_range(1, len(ids) + 1, eager=True)}))

@@ -41,13 +41,13 @@ def json_texts(column: pl.Expr) -> pl.Expr:
     return pl.when(column.is_not_null()).then(text.str.strip_prefix('{"_":').str.strip_suffix("}"))
 
 
-def write_records(records: pl.Series, path: Path) -> None:
-    """Write JSON texts as a list, a record a line."""
+def write_records(records: pl.Series, path: Path, *, before: str = "", after: str = "") -> None:
+    """Write JSON texts as a list, a record a line, between texts in ASCII."""
     with path.open("w", encoding="ascii", newline="\n") as file:
-        file.write("[\n")
+        file.write(f"{before}[\n")
         for number, piece in enumerate(_pieces(records, ",\n")):
             file.write(f",\n{piece}" if number else piece)
-        file.write("\n]\n")
+        file.write(f"\n]{after}\n")
 
 
 def write_lines(records: pl.Series, path: Path) -> None:
@@ -70,12 +70,32 @@ def image_stems(ids: pl.Series, images: Images) -> pl.Series:
     """
     distinct = ids.unique()
     known = {one: _stem(place) for one in distinct if (place := images.places.get(one))}
-    return ids.replace(known) if known else ids
+    return ids.replace(known)
 
 
 def source_image(named: pl.Series) -> dict[str, pl.Expr]:
     """Return the column for the ids of images where they are not what a record names its image by."""
     return {SOURCE_IMAGE: pl.when(pl.col("image_id") != named).then("image_id")}
+
+
+def feature_notes(named: str, images: Images) -> tuple[str, ...]:
+    """Return what to tell of names of features, such as "img_id: the image's id", where no file is known."""
+    if images.kind != "none":
+        return ()
+    return (
+        f"{named}. Features of COCO are stored by names such as COCO_val2014_000000000042: "
+        "give --images a folder or pattern with such names",
+    )
+
+
+def by_frequency(answers: pl.Series) -> list[str]:
+    """Return the distinct answers, the most frequent first.
+
+    >>> by_frequency(pl.Series("answer", ["b", "c", "a", "c"]))
+    ['c', 'a', 'b']
+    """
+    counted = answers.drop_nulls().value_counts(name="times")
+    return counted.sort("times", answers.name, descending=[True, False])[answers.name].to_list()
 
 
 def _stem(place: str) -> str:

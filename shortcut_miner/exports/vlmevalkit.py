@@ -11,10 +11,10 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.datasets.question_sets import QuestionSets
-from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
-from shortcut_miner.exports.images import Images
+from shortcut_miner.exports.images import Images, read_image
 from shortcut_miner.exports.records import json_texts, record_texts
+from shortcut_miner.exports.tasks import POST_PROMPT, task_name
 
 # From this size on VLMEvalKit writes a second file, with paths.
 _MOST_EMBEDDED = 10**9
@@ -52,7 +52,7 @@ class ShortAnswers(vlmeval.dataset.CustomVQADataset):
 
     def build_prompt(self, line):
         message = super().build_prompt(line)
-        message[-1]["value"] += "\\nAnswer the question using a single word or phrase."
+        message[-1]["value"] += {prompt!r}
         return message
 
 
@@ -72,13 +72,15 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     mark = _mark(questions)
     for name, splits in questions.sets.items():
         table = _rows(splits, mark)
-        names.append(f"{_plain(name)}_openended")
+        names.append(f"{task_name(name)}_openended")
         notes += _write_set(table, images, folder / f"{names[-1]}.tsv")
         binary = table.filter(pl.col("answer").is_in(_CHOICES))
         if len(binary):
-            choices.append(f"{_plain(name)}_yes_no")
+            choices.append(f"{task_name(name)}_yes_no")
             notes += _write_set(_as_choices(binary), images, folder / f"{choices[-1]}.tsv")
-    (folder / _PROGRAM).write_text(_SHORT_ANSWERS.format(sets=names), encoding="utf-8", newline="\n")
+    (folder / _PROGRAM).write_text(
+        _SHORT_ANSWERS.format(sets=names, prompt=POST_PROMPT), encoding="utf-8", newline="\n"
+    )
     results = f"{_RESULTS}/MODEL/T*/MODEL_{names[0]}.xlsx"
     return Exported(
         run=_run(names, choices, images),
@@ -87,14 +89,9 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     )
 
 
-def _plain(name: str) -> str:
-    return name.replace("-", "_")
-
-
 def _mark(questions: QuestionSets) -> str:
     """Return what goes before each id, and away on the way back; nothing if an id begins so itself."""
-    tables = (table for splits in questions.sets.values() for table in splits.values())
-    return "" if any(table["question_id"].str.starts_with(_MARK).any() for table in tables) else _MARK
+    return "" if questions.values("question_id").str.starts_with(_MARK).any() else _MARK
 
 
 def _rows(splits: Mapping[str, pl.DataFrame], mark: str) -> pl.DataFrame:
@@ -140,8 +137,7 @@ def _write_set(table: pl.DataFrame, images: Images, path: Path) -> tuple[str, ..
     if images.kind == "files" and size * 4 / 3 <= _MOST_EMBEDDED:
         _write_tables(_with_content(known, images), path)
         return (*left_out, "images: in the files, as base64")
-    places = pl.col("image_id").replace_strict(images.places, return_dtype=pl.String)
-    _write_tables([known.with_columns(image_path=places).drop("image_id")], path)
+    _write_tables([known.with_columns(image_path=images.place()).drop("image_id")], path)
     if images.kind == "addresses":
         return (*left_out, "images: addresses, which models behind an API take; others need a folder")
     return (*left_out, f"images: by path, as they take {size / 1e9:.1f} GB, which is too much for one file")
@@ -173,13 +169,7 @@ def _with_content(table: pl.DataFrame, images: Images) -> Iterator[pl.DataFrame]
 
 def _base64(path: Path) -> str:
     """Return a file's content; zeros after an image's end change nothing."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise SourceError(
-            f"{path}: got {reason_of(error)}, expected an image that can be read. Correct --images."
-        ) from error
-    return base64.b64encode(content.ljust(_LEAST_BYTES, b"\0")).decode("ascii")
+    return base64.b64encode(read_image(path).ljust(_LEAST_BYTES, b"\0")).decode("ascii")
 
 
 def _notes(mark: str, names: list[str], choices: list[str]) -> list[str]:

@@ -10,27 +10,22 @@ import polars as pl
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
 from shortcut_miner.exports.images import Images
+from shortcut_miner.exports.numbered import MOST_64, are_numbers
+from shortcut_miner.exports.records import write_records
 
-# What the official evaluation takes for a number; 18 digits fit into 64 bits.
-_NUMBER = r"^(0|[1-9][0-9]{0,17})$"
 _RESULTS = "RESULTS.json"
 
 
 def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     """Write SET_SPLIT_questions.json and SET_SPLIT_annotations.json for each split."""
     del images  # the files name images by id
-    tables = [table for splits in questions.sets.values() for table in splits.values()]
-    numbers = {
-        name: all(table[name].str.contains(_NUMBER).all() for table in tables)
-        for name in ("question_id", "image_id")
-    }
-    for name, splits in questions.sets.items():
-        for split, table in splits.items():
-            _write_pair(questions, table, folder, name, split, numbers)
+    numbers = {name: are_numbers(questions.values(name), MOST_64) for name in ("question_id", "image_id")}
+    for name, split, table in questions.splits():
+        _write_pair(questions, table, folder, name, split, numbers)
     return Exported(
         run=_official(questions),
         read_back=scored(questions, f"NAME={_RESULTS}"),
-        notes=tuple(_notes(tables, numbers)),
+        notes=tuple(_notes(questions, numbers)),
     )
 
 
@@ -59,10 +54,8 @@ def _write_pair(
         *ids, "question_type", "answer_type", multiple_choice_answer="answer", answers=_answer_records(table)
     )
     stem = f"{name}_{split}"
-    _write_records(
-        folder / f"{stem}_questions.json", header | {"task_type": "Open-Ended"}, "questions", asked
-    )
-    _write_records(folder / f"{stem}_annotations.json", header, "annotations", annotated)
+    _write_file(folder / f"{stem}_questions.json", header | {"task_type": "Open-Ended"}, "questions", asked)
+    _write_file(folder / f"{stem}_annotations.json", header, "annotations", annotated)
 
 
 def _answer_records(table: pl.DataFrame) -> pl.Series:
@@ -93,20 +86,20 @@ def _answer_records(table: pl.DataFrame) -> pl.Series:
     return joined.select(pl.coalesce("answers", none)).to_series()
 
 
-def _write_records(path: Path, header: Mapping[str, Any], key: str, table: pl.DataFrame) -> None:
+def _write_file(path: Path, header: Mapping[str, Any], key: str, table: pl.DataFrame) -> None:
     """Write a JSON object of a header and, under `key`, a record a row and a line."""
-    start = json.dumps(header, ensure_ascii=False).removesuffix("}")
-    records = table.select(pl.struct(pl.all()).struct.json_encode().str.join(",\n")).item()
-    path.write_text(f'{start}, "{key}": [\n{records}\n]}}\n', encoding="utf-8", newline="\n")
+    start = json.dumps(header).removesuffix("}")
+    records = table.select(pl.struct(pl.all()).struct.json_encode()).to_series()
+    write_records(records, path, before=f'{start}, "{key}": ', after="}")
 
 
-def _notes(tables: list[pl.DataFrame], numbers: Mapping[str, bool]) -> list[str]:
+def _notes(questions: QuestionSets, numbers: Mapping[str, bool]) -> list[str]:
     notes = []
     if texts := [name for name, is_number in numbers.items() if not is_number]:
         notes.append(
             f"{' and '.join(texts)}: ids that are no numbers stay text, which the official evaluation refuses"
         )
-    unknown = sum(int((table["answers"].list.len().fill_null(0) == 0).sum()) for table in tables)
+    unknown = int((questions.values("answers").list.len().fill_null(0) == 0).sum())
     if unknown:
         notes.append(f"questions without any answer: {unknown:,}; the official evaluation stops at them")
     return notes
@@ -114,7 +107,6 @@ def _notes(tables: list[pl.DataFrame], numbers: Mapping[str, bool]) -> list[str]
 
 def _official(questions: QuestionSets) -> str:
     """Return how the official evaluation runs on each split; it is a checkout, for Python 2."""
-    stems = [f"{name}_{split}" for name, splits in questions.sets.items() for split in splits]
     code = (
         "import sys; from vqaTools.vqa import VQA; from vqaEvaluation.vqaEval import VQAEval; "
         "annotations, questions, results = sys.argv[1:]; truth = VQA(annotations, questions); "
@@ -123,7 +115,7 @@ def _official(questions: QuestionSets) -> str:
     )
     return (
         "git clone https://github.com/GT-Vision-Lab/VQA\n"
-        f"for NAME in {' '.join(stems)}; do\n"
+        f"for NAME in {' '.join(questions.by_stem())}; do\n"
         f"  PYTHONPATH=VQA/PythonHelperTools:VQA/PythonEvaluationTools python2 -c '{code}' \\\n"
         f"    {{out}}/${{NAME}}_annotations.json {{out}}/${{NAME}}_questions.json ${{NAME}}_{_RESULTS}\n"
         "done"

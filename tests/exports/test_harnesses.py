@@ -17,6 +17,7 @@ from shortcut_miner.datasets.question_sets import QuestionSets, question_sets_of
 from shortcut_miner.exports import inspect_ai, lmms_eval
 from shortcut_miner.exports.exporter import scored
 from shortcut_miner.exports.images import Images, find_images
+from shortcut_miner.exports.tasks import POST_PROMPT, task_name
 
 SCHEMA = {
     "question_id": pl.String,
@@ -87,7 +88,7 @@ def test_lmms_eval_gets_a_task_a_split_and_a_group_where_there_are_several(
     assert files["rad_many"]["aggregate_metric_list"][0]["weight_by_size"] is True
     for name, splits in two_sets.sets.items():
         for split, table in splits.items():
-            stem = lmms_eval.task_name("rad", name, split)
+            stem = task_name("rad", name, split)
             task = files[stem]
             assert task["task"] == stem
             (data,) = task["dataset_kwargs"]["data_files"][task["test_split"]]
@@ -132,7 +133,7 @@ def test_questions_become_prompts_images_and_targets(two_sets: QuestionSets, tmp
     assert (image.mode, image.size) == ("RGB", (5, 4))
     assert [utils["doc_to_visual"](doc) for doc in docs[1:]] == [[], []]
     around = task["lmms_eval_specific_kwargs"]["default"]
-    assert utils["doc_to_text"](docs[0], around) == "What?" + lmms_eval.POST_PROMPT
+    assert utils["doc_to_text"](docs[0], around) == "What?" + POST_PROMPT
     assert [utils["doc_to_target"](doc) for doc in docs] == ["red", "two", "x"]
     assert utils["doc_to_target"]({"answer": None, "answers": ["a", "b"]}) == "a"
     told = [utils["process_results"](doc, [" 2 "]) for doc in docs]
@@ -201,7 +202,7 @@ def test_samples_hold_ids_texts_and_answers_as_they_are(
         samples = [json.loads(line) for line in file]
     assert [sample["id"] for sample in samples] == table["question_id"].to_list()
     asked = [sample["input"][0]["content"][-1]["text"] for sample in samples]
-    assert asked == [question + lmms_eval.POST_PROMPT for question in table["question"]]
+    assert asked == [question + POST_PROMPT for question in table["question"]]
     assert [sample["target"] for sample in samples] == table["answer"].to_list()
     kept = pl.DataFrame(
         [sample["metadata"] for sample in samples], schema=table.drop("question", "split").schema

@@ -150,7 +150,10 @@ def test_an_image_that_is_gone_is_one_error(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(Path, "read_bytes", fail)
     with pytest.raises(SourceError) as error:
         write(of_rows(ROWS[:1]), Images(kind="files", places={"7": str(place)}), tmp_path)
-    expected = f"{place}: got Permission denied, expected an image that can be read. Correct --images."
+    expected = (
+        f"{place}: got Permission denied, expected an image that can be read. "
+        "Check the file and its permissions, or correct --images."
+    )
     assert str(error.value) == expected
 
 
