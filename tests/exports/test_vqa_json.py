@@ -115,3 +115,18 @@ def test_the_official_accuracy_of_real_files_stays_the_same(real_data: Path, tmp
     said = dict.fromkeys(again["question_id"].to_list(), "yes")
     assert official(tmp_path / "vqa-ce_easy_annotations.json", said) == pytest.approx(ours, abs=1e-9)
     assert round(ours, 2) == 20.85
+
+
+@pytest.mark.parametrize(("question_id", "expected"), [(str(2**63 - 1), 2**63 - 1), (str(2**63), str(2**63))])
+def test_ids_are_numbers_as_long_as_64_bits_hold_them(
+    tmp_path: Path, question_id: str, expected: int | str
+) -> None:
+    table = hard_table()[:1].with_columns(question_id=pl.lit(question_id))
+    write(sets_of(table), Images(), tmp_path)
+    (asked,) = content(tmp_path / "vqa-ce_easy_questions.json")["questions"]
+    assert asked["question_id"] == expected
+
+
+def test_files_are_ascii_for_programs_that_open_them_without_an_encoding(tmp_path: Path) -> None:
+    write(sets_of(hard_table()), Images(), tmp_path)
+    assert all(path.read_bytes().isascii() for path in tmp_path.iterdir())

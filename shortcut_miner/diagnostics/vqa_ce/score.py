@@ -6,7 +6,7 @@ images, or a table's groups; and per rule how often a model gives the rule's ans
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +14,13 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.answers import answer_files, fit_answers, read_models, readings_by_role
+from shortcut_miner.datasets.answers import (
+    FittedAnswers,
+    answer_files,
+    fit_answers,
+    read_models,
+    readings_by_role,
+)
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.datasets.scores import check_score_target, write_report
 from shortcut_miner.diagnostics.vqa_ce import classifier
@@ -126,46 +132,23 @@ def score(
         "soft_labels": soft_labels or (),
     }
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
-    ids = folder.questions["question_id"]
-    models = read_models(files, "predictions", ids, config)
-    labels = {}
-    if soft_labels is not None:
-        weighted = read_soft_labels(soft_labels, on_bad_row=config.on_bad_row)
-        labels["soft labels"] = with_zeros_back(weighted, ids)
-    facts = InputFacts.of(readings_by_role(models) | labels)
-    fitted = fit_answers(
-        {role: [*parts.values()] for role, parts in models.items()}, known=ids, needed=ids, options=config
-    )
+    fitted, weights, facts = _read(folder, files, config, soft_labels)
     covered = _coverage_notes(folder, fitted.left_out)
-    folder = dataclasses.replace(
-        folder, questions=folder.questions.filter(~ids.is_in(fitted.left_out.implode()))
-    )
+    is_answered = ~pl.col("question_id").is_in(fitted.left_out.implode())
+    folder = dataclasses.replace(folder, questions=folder.questions.filter(is_answered))
     answers = {
-        name: table.filter(table["question_id"].is_in(folder.questions["question_id"].implode()))
-        for name, table in zip(files, fitted.answers.values(), strict=True)
+        name: table.filter(is_answered) for name, table in zip(files, fitted.answers.values(), strict=True)
     }
     chosen = choose_scorer(folder.questions, scorer)
     config = dataclasses.replace(config, scorer=cast(Scorer, chosen.as_option))
-    weights = next((reading.table for reading in labels.values()), None)
     answers, texts, told = extract_all(answers, config.extract, folder.questions)
-    encoded = encode_folder(folder)
-    everyone = answers | _classifier_answers(folder, encoded)
-    questions = folder.questions.join(
-        folder.split.select("question_id", "subset"), on="question_id", how="left", validate="1:1",
-        maintain_order="left",
-    )  # fmt: skip
-    clusters = cluster_column(questions)
-    added = questions.select("question_id", "subset", *({clusters} - {"image_id"}))
-    scored = pl.concat(
-        score_questions(questions, table, scorer=scorer, model=name, soft_labels=weights).join(
-            added, on="question_id", how="left", validate="1:1", maintain_order="left"
-        )
-        for name, table in everyone.items()
-    )
+    everyone = answers | _classifier_answers(folder, encode_folder(folder))
+    scored = _score_each(folder, everyone, scorer, weights)
+    clusters = cluster_column(folder.questions)
     options: dict[str, Any] = {"by": GROUPS, "clusters": clusters}
     options |= {"resamples": config.resamples, "seed": config.seed}
     if clusters != "image_id" and config.resamples:
-        told += (f"intervals by bootstrap over groups: {questions[clusters].n_unique():,}",)
+        told += (f"intervals by bootstrap over groups: {folder.questions[clusters].n_unique():,}",)
     report = ScoreReport(
         command=COMMAND,
         scores=_in_order(summarise(scored, **options), list(everyone)),
@@ -191,6 +174,39 @@ def score(
             force=force,
         )
     return report
+
+
+def _read(
+    folder: VqaCeFolder, files: Mapping[str, Sequence[Path]], config: ScoreConfig, soft_labels: Path | None
+) -> tuple[FittedAnswers, pl.DataFrame | None, InputFacts]:
+    """Return the answers that fit the folder's questions, the weights if there are any, and their record."""
+    ids = folder.questions["question_id"]
+    models = read_models(files, "predictions", ids, config)
+    readings, weights = readings_by_role(models), None
+    if soft_labels is not None:
+        weighted = with_zeros_back(read_soft_labels(soft_labels, on_bad_row=config.on_bad_row), ids)
+        readings["soft labels"], weights = weighted, weighted.table
+    facts = InputFacts.of(readings)
+    parts = {role: [*some.values()] for role, some in models.items()}
+    return fit_answers(parts, known=ids, needed=ids, options=config), weights, facts
+
+
+def _score_each(
+    folder: VqaCeFolder, answers: Mapping[str, pl.DataFrame], scorer: Scorer, weights: pl.DataFrame | None
+) -> pl.DataFrame:
+    """Return each model's accuracy at each question, with the question's subset and group."""
+    questions = folder.questions
+    clusters = {cluster_column(questions)} - {"image_id"}  # scores have the image already
+    added = questions.select("question_id", *clusters).join(
+        folder.split.select("question_id", "subset"), on="question_id", how="left", validate="1:1",
+        maintain_order="left",
+    )  # fmt: skip
+    return pl.concat(
+        score_questions(questions, table, scorer=scorer, model=name, soft_labels=weights).join(
+            added, on="question_id", how="left", validate="1:1", maintain_order="left"
+        )
+        for name, table in answers.items()
+    )
 
 
 def _classifier_answers(folder: VqaCeFolder, encoded: EncodedFolder) -> dict[str, pl.DataFrame]:
