@@ -89,15 +89,15 @@ def vocabulary(table: Table) -> Vocabulary:
     )
 
 
+def kinds_of(like: Vocabulary) -> list[tuple[int, pl.Series]]:
+    """Return the kinds of items with their names, in the order of their numbers."""
+    kinds = ((WORD, like.words), (OBJECT, like.objects), (ATTRIBUTE, like.attributes))
+    return [(kind, names) for kind, names in kinds if names is not None]
+
+
 def items_of(like: Vocabulary) -> list[Item]:
     """Return the items of a vocabulary, each at the place that is its number."""
-    return [
-        (kind, name)
-        for kind, names in zip(
-            (WORD, OBJECT, ATTRIBUTE), (like.words, like.objects, like.attributes), strict=True
-        )
-        for name in (() if names is None else names)
-    ]
+    return [(kind, name) for kind, names in kinds_of(like) for name in names]
 
 
 def encode(table: Table, like: Vocabulary | None = None) -> Transactions:
@@ -120,7 +120,11 @@ def encode(table: Table, like: Vocabulary | None = None) -> Transactions:
 
 def item_of(number: int, like: Vocabulary) -> Item:
     """Return the item behind a vocabulary number."""
-    return items_of(like)[number]
+    for kind, names in kinds_of(like):
+        if number < len(names):
+            return kind, names[number]
+        number -= len(names)
+    raise IndexError(number)
 
 
 def is_id(text: str) -> bool:
