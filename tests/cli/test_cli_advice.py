@@ -22,7 +22,7 @@ Place = tuple[str, str]  # a module and a name at its top level
 
 # Looked up to tell what a file is; the readers in these tables are not called.
 NOT_FOLLOWED = {
-    ("shortcut_miner.sources.recognise", "all_formats"),
+    ("shortcut_miner.sources.images.regions", "all_formats"),
     ("shortcut_miner.sources.shapes", "shape_of"),
     ("shortcut_miner.sources.images.regions", "INFO"),
     *(("shortcut_miner.sources.shapes", name) for name in ("QUESTIONS", "IMAGES", "ANSWERS")),

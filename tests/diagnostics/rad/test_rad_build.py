@@ -141,7 +141,7 @@ def test_columns_can_be_named(tmp_path: Path) -> None:
             "question_id,question,answer\n1,Why?\n2,How?,b\n",
             "line 2, row: got 2 values, expected 3, as in the header",
         ),
-        ("question_id,question,answer\n", "got a table of 0 rows"),
+        ("question_id,question,answer\n", "got no rows, expected at least one"),
     ],
 )
 def test_bad_tables(text: str, told: str, tmp_path: Path) -> None:
