@@ -219,8 +219,8 @@ def test_seeds_and_models(tmp_path: Path, built: Path) -> None:
     assert row["median"] == pytest.approx(100 * 2 / 12)
     assert row["largest_deviation"] == pytest.approx(100 / 12)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "README.md", "scores.parquet", "categories.parquet", "outcomes.parquet", "seeds.parquet", "scores.json",
-        "scores.md", "scores.tex", "scores_long.tex", "manifest.json",
+        "README.md", "scores.parquet", "categories.parquet", "outcomes.parquet", "seeds.parquet",
+        "scores.json", "scores.md", "scores.tex", "scores_long.tex", "manifest.json",
     }  # fmt: skip
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert len(manifest["inputs"]) == 12
