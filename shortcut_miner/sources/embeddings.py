@@ -16,14 +16,11 @@ from shortcut_miner.columnar import PARQUET_MAGIC
 from shortcut_miner.errors import BackendError, SourceError, examples
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import FileFacts, facts_of_all, file_facts
-from shortcut_miner.sources.opening.flat_tables import (
-    FlatTable,
-    open_columns,
-    read_kept,
-)
+from shortcut_miner.sources.opening.flat_tables import FlatTable, open_columns
 from shortcut_miner.sources.opening.kinds import wrong_kind
 from shortcut_miner.sources.opening.npz import npz_names, read_npz
 from shortcut_miner.sources.opening.streams import Stream, open_stream, start_of
+from shortcut_miner.sources.opening.table_columns import read_kept
 from shortcut_miner.sources.recognise import shape_of_file
 from shortcut_miner.sources.vector_formats import (
     GLOVE,

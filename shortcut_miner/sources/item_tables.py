@@ -10,12 +10,13 @@ from shortcut_miner.errors import ConfigError, SourceError, examples, problem_li
 from shortcut_miner.options import named_items
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table, read_columns
+from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table
 from shortcut_miner.sources.opening.item_columns import attributes, item_needs
 from shortcut_miner.sources.opening.json_text import decoding_error
 from shortcut_miner.sources.opening.nested import TEXTS, holds_texts, is_text, unpacked
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, bad_records
 from shortcut_miner.sources.opening.serialised import LISTS_NOTE, unpacked_cells
+from shortcut_miner.sources.opening.table_columns import read_columns
 from shortcut_miner.sources.recognise import check_no_other_kind
 from shortcut_miner.text import basic_english
 

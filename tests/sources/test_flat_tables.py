@@ -14,18 +14,12 @@ from hypothesis import strategies as st
 from pyarrow import feather
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.opening import flat_tables, json_records
+from shortcut_miner.sources.opening import json_records, table_columns
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
-from shortcut_miner.sources.opening.flat_tables import (
-    FlatTable,
-    check_has_rows,
-    open_table,
-    read_blocks,
-    read_columns,
-    read_kept,
-)
+from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table
 from shortcut_miner.sources.opening.json_records import repeated_keys
+from shortcut_miner.sources.opening.table_columns import check_has_rows, read_blocks, read_columns, read_kept
 
 Write = Callable[[str, Any], Path]
 
@@ -225,7 +219,7 @@ def test_tables_without_rows(tmp_path: Path, write: Write) -> None:
 @pytest.mark.parametrize("form", FORMS)
 def test_blocks_are_the_whole_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
     monkeypatch.setattr("shortcut_miner.sources.opening.json_records.CHUNK_RECORDS", 1)
-    monkeypatch.setattr("shortcut_miner.sources.opening.flat_tables.CHUNK_RECORDS", 1)
+    monkeypatch.setattr("shortcut_miner.sources.opening.table_columns.CHUNK_RECORDS", 1)
     flat = table_of(as_file(tmp_path, form))
     blocks = [table for table, _ in read_blocks(flat, NEEDS, 2)]
     assert pl.concat(blocks).rows() == ROWS
@@ -236,13 +230,13 @@ def test_only_the_columns_and_rows_asked_for_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flat = table_of(as_file(tmp_path, "Parquet"))
-    read, asked = flat_tables.read_batches, []
+    read, asked = table_columns.read_batches, []
 
     def noted(content: Any, columns: list[str]) -> Any:
         asked.extend(columns)
         return read(content, columns, rows=1)
 
-    monkeypatch.setattr(flat_tables, "read_batches", noted)
+    monkeypatch.setattr(table_columns, "read_batches", noted)
     needs = {"name": Column("text"), "place": Column("whole")}
     kept = read_kept(flat, needs, lambda piece: piece.filter(pl.col("place") > 2), "a name and a place")
     assert (kept.rows(), asked) == ([("yes", 3), ("NA", 7)], ["name", "place"])

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from shortcut_miner.errors import SourceError
-from shortcut_miner.sources.opening import flat_tables
+from shortcut_miner.sources.opening import table_columns
 from shortcut_miner.sources.questions.table_folders import (
     files_of_table,
     has_own_splits,
@@ -128,8 +128,8 @@ def test_pictures_beside_questions_are_never_read(tmp_path: Path, monkeypatch: p
         asked.append((content, columns))
         return flat_tables_read(content, columns)
 
-    flat_tables_read = flat_tables.read_frame
-    monkeypatch.setattr(flat_tables, "read_frame", read)
+    flat_tables_read = table_columns.read_frame
+    monkeypatch.setattr(table_columns, "read_frame", read)
     wanted = Wanted(names=column_names(None, OWN_COLUMNS), is_own=True)
     assert len(read_question_tables([open_question_table(path)], wanted).table) == 2
     assert asked == [(path, ["question", "answer"])]  # of the file on disk, not of its bytes

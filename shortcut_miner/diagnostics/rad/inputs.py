@@ -12,8 +12,9 @@ from shortcut_miner.diagnostics.rad.pools import POOL_SCHEMA, check_pools
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
-from shortcut_miner.sources.opening.flat_tables import open_table, read_columns
+from shortcut_miner.sources.opening.flat_tables import open_table
 from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.sources.opening.table_columns import read_columns
 from shortcut_miner.sources.questions.question_sets import read_questions
 from shortcut_miner.sources.questions.tables import column_names
 from shortcut_miner.sources.recognise import check_no_other_kind

@@ -12,9 +12,10 @@ from shortcut_miner.errors import ConfigError, SchemaError, SourceError, example
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.columns import Column, optional
 from shortcut_miner.sources.opening.files import open_source
-from shortcut_miner.sources.opening.flat_tables import open_table, read_columns
+from shortcut_miner.sources.opening.flat_tables import open_table
 from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading, find_problems, is_blank, settle, without_bad
+from shortcut_miner.sources.opening.table_columns import read_columns
 from shortcut_miner.sources.questions.question_sets import read_questions
 from shortcut_miner.sources.recognise import check_no_other_kind
 

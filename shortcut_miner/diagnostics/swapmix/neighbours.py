@@ -15,10 +15,11 @@ from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.embeddings import Embeddings, name_vectors
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.flat_tables import check_has_rows, open_table, read_columns
+from shortcut_miner.sources.opening.flat_tables import open_table
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, first_bytes, parse_json
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Reading, find_problems, settle
+from shortcut_miner.sources.opening.table_columns import check_has_rows, read_columns
 from shortcut_miner.sources.recognise import check_no_other_kind
 
 SIMILAR_PARQUET, OBJ_MATCHING = "similar classes Parquet", "obj_matching JSON"

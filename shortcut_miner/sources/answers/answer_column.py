@@ -10,8 +10,9 @@ import polars as pl
 
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.opening.columns import Column, Needs
-from shortcut_miner.sources.opening.flat_tables import FlatTable, holds_text, read_columns
+from shortcut_miner.sources.opening.flat_tables import FlatTable
 from shortcut_miner.sources.opening.reading import RECORD
+from shortcut_miner.sources.opening.table_columns import holds_text, read_columns
 
 # In the order of preference.
 ID_NAMES = ("question_id", "questionId", "qid", "id")

@@ -7,8 +7,9 @@ import polars as pl
 
 from shortcut_miner.sources.answers.answer_column import ID_NAMES, check_one_id
 from shortcut_miner.sources.opening.columns import Column
-from shortcut_miner.sources.opening.flat_tables import FlatTable, check_has_rows, read_columns
+from shortcut_miner.sources.opening.flat_tables import FlatTable
 from shortcut_miner.sources.opening.reading import Problem, find_problems
+from shortcut_miner.sources.opening.table_columns import check_has_rows, read_columns
 
 
 @dataclass(frozen=True, slots=True)

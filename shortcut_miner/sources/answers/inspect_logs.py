@@ -18,7 +18,7 @@ from shortcut_miner.sources.answers.nested_records import (
 )
 from shortcut_miner.sources.answers.samples import without_nan
 from shortcut_miner.sources.opening.containers import zip_contents
-from shortcut_miner.sources.opening.flat_tables import FlatTable, check_has_rows, records_table
+from shortcut_miner.sources.opening.flat_tables import FlatTable, records_table
 from shortcut_miner.sources.opening.ids import AnyId
 from shortcut_miner.sources.opening.json_records import decode_all
 from shortcut_miner.sources.opening.json_text import (
@@ -32,6 +32,7 @@ from shortcut_miner.sources.opening.json_text import (
 )
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import Problem
+from shortcut_miner.sources.opening.table_columns import check_has_rows
 
 INSPECT_EVAL, INSPECT_JSON = "inspect_ai log", "inspect_ai log JSON"
 _LOG_FIELDS = {"eval", "samples", "status"}

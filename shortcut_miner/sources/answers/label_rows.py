@@ -10,7 +10,6 @@ import polars as pl
 
 from shortcut_miner.sources.images.h5_info import is_info
 from shortcut_miner.sources.opening.columns import Column
-from shortcut_miner.sources.opening.flat_tables import check_has_rows, read_columns
 from shortcut_miner.sources.opening.ids import AnyId, find_floats, with_whole_ids
 from shortcut_miner.sources.opening.json_records import (
     decode_all,
@@ -22,6 +21,7 @@ from shortcut_miner.sources.opening.json_records import (
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
 from shortcut_miner.sources.opening.kinds import Content, with_fields
 from shortcut_miner.sources.opening.reading import Problem, find_duplicates, find_problems
+from shortcut_miner.sources.opening.table_columns import check_has_rows, read_columns
 
 SOFT_LABELS, SOFT_LABELS_PARQUET = "soft labels JSON", "soft labels Parquet"
 COLUMNS = ("question_id", "answer", "weight")

@@ -11,7 +11,7 @@ from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.columns import Column, Place, split_texts
 from shortcut_miner.sources.opening.csv_text import TextTable
-from shortcut_miner.sources.opening.flat_tables import FlatTable, check_has_rows, read_columns
+from shortcut_miner.sources.opening.flat_tables import FlatTable
 from shortcut_miner.sources.opening.ids import AnyId, find_floats, with_whole_ids
 from shortcut_miner.sources.opening.json_records import decode_all, record_columns
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
@@ -28,6 +28,7 @@ from shortcut_miner.sources.opening.reading import (
     is_blank,
     shown_value,
 )
+from shortcut_miner.sources.opening.table_columns import check_has_rows, read_columns
 
 LABEL_TABLE_FORMS: tuple[Form, ...] = ("Parquet", "Arrow", "xlsx", "CSV", "JSONL", "JSON")
 _A_LABEL, _A_LIST = {"image_id", "label"}, {"image_id", "labels"}

@@ -16,14 +16,10 @@ from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles,
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.csv_text import csv_rows, parse_csv
 from shortcut_miner.sources.opening.files import FileFacts, open_source
-from shortcut_miner.sources.opening.flat_tables import (
-    column_errors,
-    open_columns,
-    read_kept,
-    settle_columns,
-)
+from shortcut_miner.sources.opening.flat_tables import column_errors, open_columns
 from shortcut_miner.sources.opening.reading import RECORD, Problem, check_once
 from shortcut_miner.sources.opening.streams import Stream, open_stream
+from shortcut_miner.sources.opening.table_columns import read_kept, settle_columns
 
 OPEN_IMAGES_CSV, REGIONS_PARQUET = "Open Images boxes CSV", "regions Parquet"
 OPEN_IMAGES_COLUMNS = ("ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax")

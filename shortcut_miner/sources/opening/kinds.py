@@ -20,12 +20,7 @@ from shortcut_miner.columnar import columnar_form
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.opening.containers import is_eval_log, is_workbook
 from shortcut_miner.sources.opening.files import Source
-from shortcut_miner.sources.opening.flat_tables import (
-    FlatTable,
-    lines_table,
-    open_table,
-    records_table,
-)
+from shortcut_miner.sources.opening.flat_tables import FlatTable, lines_table, open_table, records_table
 from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
     ParsedJson,

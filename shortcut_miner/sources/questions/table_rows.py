@@ -10,7 +10,7 @@ from shortcut_miner.options import OnBadRow
 from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.opening.columns import Column, Kind, optional
 from shortcut_miner.sources.opening.files import Opened, open_source
-from shortcut_miner.sources.opening.flat_tables import FlatTable, read_columns
+from shortcut_miner.sources.opening.flat_tables import FlatTable
 from shortcut_miner.sources.opening.item_columns import attributes, is_item, item_needs
 from shortcut_miner.sources.opening.json_text import decoding_error, fields_of
 from shortcut_miner.sources.opening.reading import (
@@ -22,6 +22,7 @@ from shortcut_miner.sources.opening.reading import (
     is_blank,
     settle,
 )
+from shortcut_miner.sources.opening.table_columns import read_columns
 from shortcut_miner.sources.questions.answer_lists import majority
 from shortcut_miner.sources.recognise import check_no_other_kind
 

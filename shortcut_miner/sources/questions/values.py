@@ -15,12 +15,7 @@ from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.containers import is_workbook
 from shortcut_miner.sources.opening.csv_text import decoded, header_names
 from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.flat_tables import (
-    FlatTable,
-    check_has_rows,
-    open_table,
-    read_columns,
-)
+from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table
 from shortcut_miner.sources.opening.ids import AnyId, id_column, is_float, with_whole_ids
 from shortcut_miner.sources.opening.json_text import (
     DECODE_ERRORS,
@@ -35,6 +30,7 @@ from shortcut_miner.sources.opening.reading import (
     settle,
     without_bad,
 )
+from shortcut_miner.sources.opening.table_columns import check_has_rows, read_columns
 from shortcut_miner.sources.recognise import check_no_other_kind
 
 Kind = Literal["id", "number", "index"]
