@@ -80,10 +80,8 @@ def main() -> None:
     rows = []
     for name, some in costs.items():
         cost = median_cost(some)
-        rows.append(
-            [name, seconds(cost.wall), seconds(cost.cpu), megabytes(cost.peak_bytes), megabytes(sizes[name])]
-        )
-    print(markdown_table(["format", "wall", "user + sys", "peak memory", "written"], rows))
+        rows.append([name, seconds(cost.wall), seconds(cost.cpu), megabytes(sizes[name])])
+    print(markdown_table(["format", "wall", "user + sys", "written"], rows))
 
 
 if __name__ == "__main__":

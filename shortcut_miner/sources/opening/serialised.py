@@ -107,6 +107,15 @@ def unpacked_cells(
 def _json_texts(cells: pl.Series) -> pl.Series | None:
     """Return cells that are JSON lists of texts, or null, as List[String], else None: twenty times faster."""
     listed = cells.drop_nulls()
+    if listed.n_unique() <= len(listed) // 2:  # such as the labels of an image, which all its questions have
+        distinct = listed.unique(maintain_order=True)
+        if (texts := _json_texts(distinct)) is None:
+            return None
+        places = cells.rename("cell").to_frame().join(
+            pl.DataFrame({"cell": distinct, "texts": texts}),
+            on="cell", how="left", validate="m:1", maintain_order="left",
+        )  # fmt: skip
+        return places["texts"]
     if listed.str.contains(r"[\r\n]").any():
         return None  # they are decoded as lines
     lines = "\n".join(listed.to_list()).encode()
