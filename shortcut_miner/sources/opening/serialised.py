@@ -107,8 +107,8 @@ def unpacked_cells(
 def _json_texts(cells: pl.Series) -> pl.Series | None:
     """Return cells that are JSON lists of texts, or null, as List[String], else None: twenty times faster."""
     listed = cells.drop_nulls()
-    if listed.n_unique() <= len(listed) // 2:  # such as the labels of an image, which all its questions have
-        distinct = listed.unique(maintain_order=True)
+    distinct = listed.unique(maintain_order=True)
+    if 0 < len(distinct) <= len(listed) // 2:  # such as the labels of an image, which all its questions have
         if (texts := _json_texts(distinct)) is None:
             return None
         places = cells.rename("cell").to_frame().join(

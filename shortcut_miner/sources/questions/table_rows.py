@@ -88,7 +88,7 @@ class QuestionTable:
         return self.seen[column]
 
     def _some_record_has(self, column: str) -> bool:
-        # A key is the name in quotation marks, or written with escapes: of letters and digits those of \\u.
+        # A key is the name in quotation marks, or written with escapes: of letters and digits those of \u.
         name, escape = f'"{column}"'.encode(), b"\\u" if column.isidentifier() else b"\\"
         if isinstance(self.file, Source) and not any(part in self.file.content for part in (name, escape)):
             return False
