@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 MAX_PROBLEMS_SHOWN = 20
 MAX_EXAMPLES_SHOWN = 5
-_MAX_PROBLEM, _MAX_EXAMPLE, _MAX_EXAMPLES = 300, 60, 600  # characters
+_MAX_PROBLEM, _MAX_EXAMPLE, _MAX_EXAMPLES, _MAX_REASON = 300, 60, 600, 200  # characters
 MAX_MESSAGE = 1900
 # What a terminal would obey or not show: control characters, marks of writing direction, line separators that
 # are no newline, halves of a surrogate pair.
@@ -67,9 +67,10 @@ def shortened(text: str, most: int = _MAX_EXAMPLE) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the first line of a library's own message, without what follows an error number, or its name."""
+    """Return the start of a library's own message, without what follows an error number, or its name."""
     first = next(iter(str(error).splitlines()), "") or type(error).__name__
-    return getattr(error, "strerror", None) or re.sub(r" \(os error \d+\).*", "", first).rstrip(".")
+    told = getattr(error, "strerror", None) or re.sub(r" \(os error \d+\).*", "", first).rstrip(".")
+    return shortened(told, _MAX_REASON)
 
 
 def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN) -> str:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shortcut_miner.columnar import COLUMNAR_ERRORS, read_metadata
-from shortcut_miner.errors import SourceError
+from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.version import __version__
 
 METADATA_KEY = "shortcut_miner"
@@ -193,6 +193,6 @@ def read_json_file(path: Path) -> Any:
         ) from error
     except (ValueError, RecursionError) as error:
         raise SourceError(
-            f"{path}: got broken JSON ({error}), expected a file written by shortcut-miner. "
+            f"{path}: got broken JSON ({reason_of(error)}), expected a file written by shortcut-miner. "
             "Run the build again."
         ) from error

@@ -11,7 +11,7 @@ from cyclopts import CycloptsError, Token
 from cyclopts.utils import is_option_like
 
 from shortcut_miner.cli.options import METHOD, OUT_IS_NEEDED
-from shortcut_miner.errors import ConfigError, SourceError, examples, near_names, problem_list
+from shortcut_miner.errors import ConfigError, SourceError, examples, near_names, problem_list, reason_of
 
 if TYPE_CHECKING:
     from cyclopts import App
@@ -125,7 +125,8 @@ def _read_config_file(path: str, hints: Mapping[str, Any]) -> dict[str, Any]:
         ) from error
     except ValueError as error:  # broken TOML, or bytes that are no UTF-8
         raise SourceError(
-            f"--config {path}: got broken TOML ({error}), expected lines such as min_count = 8. Correct it."
+            f"--config {path}: got broken TOML ({reason_of(error)}), expected lines such as min_count = 8. "
+            "Correct it."
         ) from error
     problems = [
         f"{name}: got no such option.{near_names(name.replace('-', '_'), hints)}"

@@ -156,6 +156,16 @@ def test_a_wrong_checksum_and_a_broken_sample_are_told(write: Write) -> None:
     assert "sample 1_epoch_1, record: got " in message_of(write("run.eval", broken))
 
 
+def test_a_damaged_archive_is_told_in_few_words(write: Write) -> None:
+    # Python's own message quotes as many bytes as the damaged header claims that its name has.
+    content = bytearray(eval_log([sample(1), sample(2)], method=STORED))
+    length_of_first_name = content.index(b"PK\3\4", 1) + 26
+    content[length_of_first_name : length_of_first_name + 2] = b"\xff\xff"
+    message = message_of(write("run.eval", bytes(content)))
+    assert "got a zip file that is damaged or ends too early (" in message
+    assert ", expected a complete archive. " in message
+
+
 @given(data=st.data())
 @settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_archives_are_read_or_refused(write: Write, data: st.DataObject) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from shortcut_miner.errors import BackendError, SourceError, examples
+from shortcut_miner.errors import BackendError, SourceError, examples, reason_of
 
 H5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _UNLIMITED = 1 << 62  # no place in an array
@@ -37,7 +37,7 @@ def h5_errors(path: Path) -> Iterator[None]:
         yield
     except (OSError, RuntimeError, LookupError, ValueError, TypeError) as error:
         raise SourceError(
-            f"{path}: got an HDF5 file that can't be read ({error}), expected a complete one. "
+            f"{path}: got an HDF5 file that can't be read ({reason_of(error)}), expected a complete one. "
             "Download or copy it again: it was probably cut."
         ) from error
 

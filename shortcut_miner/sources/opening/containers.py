@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.errors import SourceError, examples, reason_of
 
 UTF8_BOM = b"\xef\xbb\xbf"
 MAX_LAYERS = 4
@@ -220,7 +220,7 @@ def _decoded(shown: str, packed: BinaryIO, packing: _Packing, size: int) -> Iter
                 rest = decoder.unused_data
     except _decoding_errors() as error:
         raise SourceError(
-            f"{shown}: got a damaged {packing.what} file ({error}), expected intact data. "
+            f"{shown}: got a damaged {packing.what} file ({reason_of(error)}), expected intact data. "
             "Download or copy it again."
         ) from error
     if not decoder.eof:
@@ -243,13 +243,14 @@ def zip_errors(shown: str) -> Iterator[None]:
         yield
     except _ZIP_REFUSED as error:
         raise SourceError(
-            f"{shown}: got a zip member that can't be opened ({error}), expected a plain one. {_UNPACK}."
+            f"{shown}: got a zip member that can't be opened ({reason_of(error)}), expected a plain one. "
+            f"{_UNPACK}."
         ) from error
     except (*_ZIP_ERRORS, OSError) as error:
         if isinstance(error, OSError) and error.errno not in _DAMAGE:
             raise
         raise SourceError(
-            f"{shown}: got a zip file that is damaged or ends too early ({error}), "
+            f"{shown}: got a zip file that is damaged or ends too early ({reason_of(error)}), "
             f"expected a complete archive. {CUT}."
         ) from error
 

@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 import polars as pl
 
-from shortcut_miner.errors import SourceError
+from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.json_records import paused_gc
 from shortcut_miner.sources.opening.json_text import excerpt
@@ -139,8 +139,8 @@ def _rows(path: str, text: str, skipped: int = 0) -> Iterator[tuple[int, list[st
                 yield reader.line_num + skipped, row
     except csv.Error as error:
         raise SourceError(
-            f"{path}: got broken CSV at line {reader.line_num + skipped:,} ({error}), expected closed "
-            "quotes. Correct that line."
+            f"{path}: got broken CSV at line {reader.line_num + skipped:,} ({reason_of(error)}), expected "
+            "closed quotes. Correct that line."
         ) from error
 
 
