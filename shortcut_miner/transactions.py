@@ -4,7 +4,8 @@ This module needs NumPy alone. :mod:`shortcut_miner.encoding` makes transactions
 """
 
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 # The kinds of items, in the order of their numbers: two of them never share one.
 KINDS = ("words", "objects", "attributes")
+# What is done block by block does not need more memory for more rows.
+ROWS_A_BLOCK = 1 << 21
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -120,6 +123,43 @@ class Transactions:
         """Rows that hold each item of the vocabulary, whatever their weights: int64[items]."""
         return np.bincount(self.items, minlength=self.vocabulary.item_count)
 
+    def blocks(self) -> "Iterator[Transactions]":
+        """Yield the rows in order, at most ROWS_A_BLOCK at a time, without copies of their items."""
+        for first in range(0, len(self), ROWS_A_BLOCK):
+            rows = slice(first, first + ROWS_A_BLOCK)
+            offsets = self.offsets[first : first + ROWS_A_BLOCK + 1]
+            items = self.items[offsets[0] : offsets[-1]]
+            yield Transactions(
+                offsets - offsets[0], items, self.classes[rows], self.weights[rows], self.vocabulary
+            )
+
     def without_names(self) -> "Transactions":
         """Return the same rows with :meth:`Vocabulary.without_names`."""
         return dataclasses.replace(self, vocabulary=self.vocabulary.without_names())
+
+
+class RowBlocks(Protocol):
+    """Rows to mine or to match, wherever they are: :class:`Transactions` in memory, or files on a disk."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The strings behind the numbers."""
+        ...
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        ...
+
+    @property
+    def transaction_count(self) -> int:
+        """Number of original rows."""
+        ...
+
+    @property
+    def item_frequency(self) -> npt.NDArray[np.int64]:
+        """Rows that hold each item of the vocabulary, whatever their weights: int64[items]."""
+        ...
+
+    def blocks(self) -> Iterator[Transactions]:
+        """Yield the rows in order, a part at a time; again from the start at each call."""
+        ...

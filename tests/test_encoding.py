@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shortcut_miner import transactions
 from shortcut_miner.encoding import (
     accepted_classes,
     build_vocabulary,
@@ -399,3 +400,15 @@ def test_numbers_of() -> None:
     assert numbers_of(strings.clear(), strings.drop_nulls().unique()).tolist() == []
     many = pl.Series([f"w{k}" for k in range(70_000)])
     assert numbers_of(many, many).tolist() == list(range(70_000))
+
+
+def test_blocks_of_rows_are_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = encode_lists([["a", "b"], [], ["b"], ["c", "a"], ["a"]], ["x", "y", "x", "y", "x"])
+    assert [len(block) for block in rows.blocks()] == [5]
+    monkeypatch.setattr(transactions, "ROWS_A_BLOCK", 2)
+    blocks = list(rows.blocks())
+    assert [len(block) for block in blocks] == [2, 2, 1]
+    assert np.concatenate([block.items for block in blocks]).tolist() == rows.items.tolist()
+    assert np.concatenate([np.diff(block.offsets) for block in blocks]).tolist() == [2, 0, 1, 2, 1]
+    assert np.concatenate([block.classes for block in blocks]).tolist() == rows.classes.tolist()
+    assert list(encode_lists([], []).blocks()) == []
