@@ -13,19 +13,21 @@ from shortcut_miner.cli.options import (
     INPUTS,
     METHOD,
     OUTPUT,
+    Compute,
     DryRun,
     Force,
     Out,
     Shown,
     Threads,
 )
-from shortcut_miner.cli.room import run_build
+from shortcut_miner.cli.room import chosen_backend, run_build
 from shortcut_miner.cli.rules import how_many, print_rules
 from shortcut_miner.options import OnBadRow, SupersetFilter
 from shortcut_miner.timing import cost_text
 
 if TYPE_CHECKING:
     from shortcut_miner.datasets.reports import BuildReport
+    from shortcut_miner.mining.backends import Backend
     from shortcut_miner.sources.item_tables import Columns
     from shortcut_miner.timing import OnStage
 
@@ -60,6 +62,7 @@ def mine(
     empty_rule: Annotated[bool, Parameter(group=METHOD, negative=(), show_default=False)] = False,
     max_rules: Annotated[int | None, Choose] = None,
     threads: Threads = None,
+    backend: Compute = "auto",
     out: Out = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -122,7 +125,8 @@ def mine(
         )
         return _mine(
             table, columns, options, target, show,
-            on_bad_row=on_bad_row, limit=rows, threads=threads, force=force, on_stage=on_stage,
+            on_bad_row=on_bad_row, limit=rows, threads=threads, backend=chosen_backend(backend, shown),
+            force=force, on_stage=on_stage,
         )  # fmt: skip
 
     def show_rules(report: "BuildReport", shown: Shown, wall_seconds: float) -> None:
@@ -150,6 +154,7 @@ def _mine(
     on_bad_row: OnBadRow,
     limit: int | None,
     threads: int | None,
+    backend: "Backend",
     force: bool,
     on_stage: "OnStage | None",
 ) -> "BuildReport":
@@ -159,7 +164,6 @@ def _mine(
     from shortcut_miner.datasets.inputs import InputFacts
     from shortcut_miner.datasets.reports import BuildReport
     from shortcut_miner.mining.antecedents import SearchConfig
-    from shortcut_miner.mining.backends import resolve_backend
     from shortcut_miner.mining.frames.rules import rule_blocks, rules_table
     from shortcut_miner.mining.frames.tables import encode_answered
     from shortcut_miner.mining.search import cut_text, search_rules
@@ -169,7 +173,6 @@ def _mine(
     from shortcut_miner.timing import timed
 
     search = SearchConfig(**options)
-    backend = resolve_backend()
     run = Run(MineFiles(table), backend.name, threads or thread_count(), on_stage=on_stage, force=force)
     config = dataclasses.asdict(columns) | options | {"on_bad_row": on_bad_row, "limit": limit}
     run.check_out(out, "mine", config, ("rules.parquet",))

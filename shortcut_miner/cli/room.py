@@ -9,13 +9,25 @@ from shortcut_miner.cli.console import note, print_fields, print_json, progress,
 from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.options import DONE, INCOMPLETE, Shown, check_out
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.options import BackendName
 
 if TYPE_CHECKING:
     from shortcut_miner.datasets.reports import BuildReport, ScoreReport
+    from shortcut_miner.mining.backends import Backend
     from shortcut_miner.timing import OnStage
 
 _Built = TypeVar("_Built", bound="BuildReport")
 _Scored = TypeVar("_Scored", bound="ScoreReport")
+
+
+def chosen_backend(name: BackendName, shown: Shown) -> "Backend":
+    """Return the backend of that name; of "auto", say what was chosen and why."""
+    from shortcut_miner.mining.backends import choose_backend
+
+    choice = choose_backend(name)
+    if name == "auto":
+        note(shown, str(choice))
+    return choice.backend
 
 
 def run_build(

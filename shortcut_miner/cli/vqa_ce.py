@@ -20,6 +20,7 @@ from shortcut_miner.cli.options import (
     INPUTS,
     METHOD,
     BuildOut,
+    Compute,
     ConfigFile,
     DryRun,
     FirstRows,
@@ -32,7 +33,7 @@ from shortcut_miner.cli.options import (
     file_lists,
     numbers_list,
 )
-from shortcut_miner.cli.room import run_build, run_score
+from shortcut_miner.cli.room import chosen_backend, run_build, run_score
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
 from shortcut_miner.options import SweepScorer
 from shortcut_miner.timing import cost_text
@@ -79,6 +80,7 @@ def build(
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     threads: Threads = None,
+    backend: Compute = "auto",
     out: BuildOut = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -91,7 +93,14 @@ def build(
 
         assert files is not None
         return build_folder(
-            files, method, target, limit=rows, threads=threads, force=force, on_stage=on_stage
+            files,
+            method,
+            target,
+            limit=rows,
+            threads=threads,
+            backend=chosen_backend(backend, shown),
+            force=force,
+            on_stage=on_stage,
         )
 
     return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=())
@@ -215,6 +224,7 @@ def sweep(
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     threads: Threads = None,
+    backend: Compute = "auto",
     out: Out = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -247,6 +257,7 @@ def sweep(
             scorer=scorer,
             limit=rows,
             threads=threads,
+            backend=chosen_backend(backend, shown),
             force=force,
             on_stage=on_stage,
         )

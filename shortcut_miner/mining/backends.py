@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from shortcut_miner.errors import BackendError, ConfigError
+from shortcut_miner.errors import BackendError, ConfigError, reason_of
 from shortcut_miner.mining.antecedents import Antecedents, Mask, MiningConfig
 from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.matches import Accepted, MatchTotals
@@ -23,16 +23,17 @@ from shortcut_miner.transactions import Transactions
 
 
 class _Known(NamedTuple):
-    """A backend that can be asked for: the library it needs, where its ``BACKEND`` is, how to get both."""
+    """A backend that can be asked for: the library and kind of device it needs, where its ``BACKEND`` is."""
 
     library: str
     jobs: str
     install: str
+    needs_device: bool = False
 
 
 # The best first: "auto" takes the first that is there.
 _KNOWN = {
-    "cupy": _Known("cupy", "shortcut_miner.mining.jobs_cupy", "pip install cupy-cuda12x"),
+    "cupy": _Known("cupy", "shortcut_miner.mining.jobs_cupy", "pip install 'shortcut-miner[gpu]'", True),
     "numba": _Known("numba", "shortcut_miner.mining.jobs_numba", "pip install numba"),
 }
 
@@ -66,42 +67,81 @@ class Backend:
     best_subsets: Callable[[RuleArrays, Antecedents, Transactions, int | None], BestSubsets]
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Choice:
+    """A backend, and in a few words why it is this one."""
+
+    backend: Backend
+    reason: str
+
+    def __str__(self) -> str:
+        """Return what was chosen and why, to be printed."""
+        return f"backend: {self.backend.name} ({self.reason})"
+
+
 def resolve_backend(backend: str | Backend = "auto") -> Backend:
     """Return the backend of that name; "auto" is the best that is there, and its ``name`` says which.
 
     Raises
     ------
     BackendError
-        Something that this backend needs is not installed.
+        Something that this backend needs is not installed, or it has no device to run on.
     ConfigError
         No such backend.
 
     >>> resolve_backend("numba").name
     'numba'
     """
+    return choose_backend(backend).backend
+
+
+def choose_backend(backend: str | Backend = "auto") -> Choice:
+    """Return the backend of that name, and why it is this one; it raises as :func:`resolve_backend`.
+
+    >>> print(choose_backend("numba"))
+    backend: numba (asked for)
+    """
     if isinstance(backend, Backend):
-        return backend
+        return Choice(backend, "given")
     if not isinstance(backend, str) or backend not in ("auto", *_KNOWN):
         names = ", ".join(["auto", *sorted(_KNOWN)])
         raise ConfigError(f"backend: got {backend!r}, expected one of {names}. Choose one of these.")
-    wanted = list(_KNOWN) if backend == "auto" else [backend]
-    ready = [name for name in wanted if _is_there(_KNOWN[name].jobs) and _is_there(_KNOWN[name].library)]
-    if ready:
-        return _loaded(_KNOWN[ready[0]].jobs)
-    name = wanted[-1]
-    if not _is_there(_KNOWN[name].jobs):
-        raise BackendError(
-            f"backend {name}: got a version of shortcut-miner without it, expected one that has it. "
-            "Choose another backend, or a newer version."
-        )
+    lacks: list[str] = []
+    for name in _KNOWN if backend == "auto" else [backend]:
+        lack = _lack(_KNOWN[name])
+        if not lack:
+            reason = "asked for" if backend == name else ", ".join(lacks) or _device_name()
+            return Choice(_loaded(_KNOWN[name].jobs), reason)
+        lacks.append(lack)
+    device = " on a machine with an NVIDIA GPU and its driver" if _KNOWN[name].needs_device else ""
     raise BackendError(
-        f"backend {name}: got no {_KNOWN[name].library}, expected all that it needs. "
-        f"Run {_KNOWN[name].install}, or choose another backend."
+        f"backend {name}: got {lacks[-1]}, expected all that it needs. "
+        f"Run {_KNOWN[name].install}{device}, or choose another backend."
     )
 
 
-def _is_there(module: str) -> bool:
-    return find_spec(module) is not None
+def _lack(known: _Known) -> str:
+    """Return what this backend needs and does not have, in a few words; "" if it is ready."""
+    if find_spec(known.library) is None:
+        return f"no {known.library}"
+    return _device_lack() if known.needs_device else ""
+
+
+def _device_lack() -> str:
+    """Return why no CUDA device answers, in a few words; "" if one does."""
+    try:
+        cuda = import_module("cupy").cuda
+        count: int = cuda.runtime.getDeviceCount()
+        cuda.nvrtc.getVersion()
+    except Exception as error:  # CuPy raises types of its own, and RuntimeError where a library is missing
+        return f"no CUDA device that answers: {reason_of(error)}"
+    return "" if count else "no CUDA device"
+
+
+def _device_name() -> str:
+    runtime = import_module("cupy").cuda.runtime
+    name: bytes = runtime.getDeviceProperties(runtime.getDevice())["name"]
+    return name.decode()
 
 
 @cache
