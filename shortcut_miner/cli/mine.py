@@ -20,14 +20,13 @@ from shortcut_miner.cli.options import (
     Shown,
     Threads,
 )
-from shortcut_miner.cli.room import chosen_backend, run_build
+from shortcut_miner.cli.room import run_build
 from shortcut_miner.cli.rules import how_many, print_rules
-from shortcut_miner.options import OnBadRow, SupersetFilter
+from shortcut_miner.options import BackendName, OnBadRow, SupersetFilter
 from shortcut_miner.timing import cost_text
 
 if TYPE_CHECKING:
     from shortcut_miner.datasets.reports import BuildReport
-    from shortcut_miner.mining.backends import Backend
     from shortcut_miner.sources.item_tables import Columns
     from shortcut_miner.timing import OnStage
 
@@ -125,7 +124,7 @@ def mine(
         )
         return _mine(
             table, columns, options, target, show,
-            on_bad_row=on_bad_row, limit=rows, threads=threads, backend=chosen_backend(backend, shown),
+            on_bad_row=on_bad_row, limit=rows, threads=threads, backend=backend,
             force=force, on_stage=on_stage,
         )  # fmt: skip
 
@@ -141,7 +140,9 @@ def mine(
             note(shown, f"written: {out}")
         note(shown, f"took {cost_text(report.costs, wall_seconds)}")
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_KERNELS, show=show_rules)
+    return run_build(
+        work, out=out, dry_run=dry_run, shown=shown, kernels=_KERNELS, backend=backend, show=show_rules
+    )
 
 
 def _mine(
@@ -154,7 +155,7 @@ def _mine(
     on_bad_row: OnBadRow,
     limit: int | None,
     threads: int | None,
-    backend: "Backend",
+    backend: BackendName,
     force: bool,
     on_stage: "OnStage | None",
 ) -> "BuildReport":
@@ -164,6 +165,7 @@ def _mine(
     from shortcut_miner.datasets.inputs import InputFacts
     from shortcut_miner.datasets.reports import BuildReport
     from shortcut_miner.mining.antecedents import SearchConfig
+    from shortcut_miner.mining.backends import resolve_backend
     from shortcut_miner.mining.frames.rules import rule_blocks, rules_table
     from shortcut_miner.mining.frames.tables import encode_answered
     from shortcut_miner.mining.search import cut_text, search_rules
@@ -173,7 +175,8 @@ def _mine(
     from shortcut_miner.timing import timed
 
     search = SearchConfig(**options)
-    run = Run(MineFiles(table), backend.name, threads or thread_count(), on_stage=on_stage, force=force)
+    chosen = resolve_backend(backend)
+    run = Run(MineFiles(table), chosen.name, threads or thread_count(), on_stage=on_stage, force=force)
     config = dataclasses.asdict(columns) | options | {"on_bad_row": on_bad_row, "limit": limit}
     run.check_out(out, "mine", config, ("rules.parquet",))
     with timed(run.costs, f"read {table}", on_stage):
@@ -182,7 +185,7 @@ def _mine(
         rows = encode_answered(read.table, "answer")
     found = search_rules(
         rows, search, allow_incomplete=True,
-        threads=run.threads, backend=backend, costs=run.costs, on_stage=on_stage,
+        threads=run.threads, backend=chosen, costs=run.costs, on_stage=on_stage,
     )  # fmt: skip
     skipped = [f"{count:,} {reason} were skipped" for reason, count in read.dropped.items()]
     if search.max_rules is None:

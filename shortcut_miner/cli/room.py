@@ -13,21 +13,10 @@ from shortcut_miner.options import BackendName
 
 if TYPE_CHECKING:
     from shortcut_miner.datasets.reports import BuildReport, ScoreReport
-    from shortcut_miner.mining.backends import Backend
     from shortcut_miner.timing import OnStage
 
 _Built = TypeVar("_Built", bound="BuildReport")
 _Scored = TypeVar("_Scored", bound="ScoreReport")
-
-
-def chosen_backend(name: BackendName, shown: Shown) -> "Backend":
-    """Return the backend of that name; of "auto", say what was chosen and why."""
-    from shortcut_miner.mining.backends import choose_backend
-
-    choice = choose_backend(name)
-    if name == "auto":
-        note(shown, str(choice))
-    return choice.backend
 
 
 def run_build(
@@ -37,6 +26,7 @@ def run_build(
     dry_run: bool,
     shown: Shown,
     kernels: Sequence[str] | None = None,
+    backend: BackendName | None = None,
     show: Callable[[_Built, Shown, float], None] | None = None,
 ) -> int:
     """Run a build and print what it did.
@@ -49,6 +39,8 @@ def run_build(
         The command's options.
     kernels : sequence of str, optional
         Kernel files that the work needs; all of them for an empty sequence, none by default.
+    backend : str, optional
+        The backend that the work was told to use; of "auto" the user is told what it was, and why.
     show : callable, optional
         Prints the report, given how and the seconds it took; a command that prints its result itself needs
         no folder. By default the report's words are printed.
@@ -64,6 +56,10 @@ def run_build(
         note(shown, f"note: {text}")
     for text in report.warnings:
         warn(text)
+    if backend == "auto":
+        from shortcut_miner.mining.backends import choose_backend
+
+        note(shown, str(choose_backend(backend)))
     (show or _show_words)(report, shown, time.perf_counter() - started)
     if compiling.seconds >= 0.5:
         note(shown, f"of that, {compiling.seconds:.1f} s to compile kernels, which later runs need not")

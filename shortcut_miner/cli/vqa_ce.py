@@ -33,7 +33,7 @@ from shortcut_miner.cli.options import (
     file_lists,
     numbers_list,
 )
-from shortcut_miner.cli.room import chosen_backend, run_build, run_score
+from shortcut_miner.cli.room import run_build, run_score
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
 from shortcut_miner.options import SweepScorer
 from shortcut_miner.timing import cost_text
@@ -98,12 +98,12 @@ def build(
             target,
             limit=rows,
             threads=threads,
-            backend=chosen_backend(backend, shown),
+            backend=backend,
             force=force,
             on_stage=on_stage,
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=())
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=(), backend=backend)
 
 
 def score(
@@ -257,12 +257,14 @@ def sweep(
             scorer=scorer,
             limit=rows,
             threads=threads,
-            backend=chosen_backend(backend, shown),
+            backend=backend,
             force=force,
             on_stage=on_stage,
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=(), show=_show_sweep)
+    return run_build(
+        work, out=out, dry_run=dry_run, shown=shown, kernels=(), backend=backend, show=_show_sweep
+    )
 
 
 def _show_sweep(report: "SweepReport", shown: Shown, wall_seconds: float) -> None:

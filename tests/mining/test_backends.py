@@ -32,7 +32,7 @@ JOBS = [field.name for field in dataclasses.fields(Backend) if field.name != "na
 
 
 def write_cupy(folder: Path, device_count: str, compiler_version: str) -> None:
-    """Write a package of that name with what is asked of it: how many devices, which compiler, their names."""
+    """Write a package of that name that answers how many devices there are, and which compiler."""
     (folder / "cupy").mkdir()
     (folder / "cupy" / "__init__.py").write_text(
         f"""
