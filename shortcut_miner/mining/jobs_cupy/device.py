@@ -5,6 +5,7 @@ NumPy for the array module and with kernels that the host's C++ compiler made (s
 """
 
 import dataclasses
+import re
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -18,7 +19,7 @@ from shortcut_miner.mining.jobs_cupy import plans
 
 INSTALL = 'pip install "cupy-cuda12x[ctk]>=14"'
 SOURCES = Path(__file__).parents[1] / "kernels_cupy"
-_HEADER = '#include "threads.cuh"\n'
+_INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
 
 # (source, kernel, blocks, threads of a block, bytes of shared memory, arguments)
 Launch = Callable[[str, str, int, int, int, tuple[Any, ...]], None]
@@ -89,11 +90,13 @@ class Device:
 
 def kernel_source(name: str, header: str | None = None) -> str:
     """Return a kernel's source as one text, with `header` in place of ``threads.cuh`` if it is given."""
-    text = (SOURCES / f"{name}.cu").read_text(encoding="utf-8")
-    before, found, after = text.partition(_HEADER)
-    if not found:
-        raise ValueError(f"{name}.cu does not include threads.cuh")
-    return before + (header or (SOURCES / "threads.cuh").read_text(encoding="utf-8")) + after
+
+    def included(found: re.Match[str]) -> str:
+        if header is not None and found[1] == "threads.cuh":
+            return header
+        return (SOURCES / found[1]).read_text(encoding="utf-8")
+
+    return _INCLUDE.sub(included, (SOURCES / f"{name}.cu").read_text(encoding="utf-8"))
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The superset filters on the device: a part of the antecedents at a time, against a part of their subsets."""
+"""The superset filters on the device: a part of the antecedents at a time, against parts of the subsets."""
 
 from functools import partial
 
@@ -6,14 +6,16 @@ import numpy as np
 
 from shortcut_miner.mining.antecedents import Antecedents, Mask
 from shortcut_miner.mining.arrays import Level
-from shortcut_miner.mining.jobs_cupy.device import Array, Device, cuda_device, within_room
+from shortcut_miner.mining.jobs_cupy.device import Array, Device, cuda_device
+from shortcut_miner.mining.jobs_cupy.room import within_room
 from shortcut_miner.mining.jobs_cupy.tries import (
     BYTES_A_NODE,
+    Levels,
     PlacedTrie,
     Ranges,
+    first_bounds,
     fitting_ranges,
     node_ranges,
-    nodes_below,
     place_parts,
     place_trie,
 )
@@ -45,23 +47,22 @@ def dropped_on(
 
 def _dropped(device: Device, levels: list[Level], is_any: int, room: int) -> list[Mask]:
     dropped = [np.zeros(len(level.items), np.bool_) for level in levels]
-    trie = [(level.items, level.starts) for level in levels]
-    nodes = sum(np.diff(bound) for bound in nodes_below(trie))
+    trie = _trie(levels)
+    nodes = np.diff(first_bounds(trie)).sum(axis=0)
     parts = fitting_ranges(nodes * (BYTES_A_NODE + _BYTES_A_COUNT), nodes, room // 2)
     for number, part in enumerate(parts):
         ranges = node_ranges(trie, *part)
         placed, counts = _place(device, levels, ranges)
-        marks = device.xp.zeros(len(placed.items), np.bool_)
+        size = len(placed.items)
+        marks = device.xp.zeros(size, np.bool_)
         # Items ascend: a subset has the same first item or a later one.
         for other in parts[number:]:
             others, other_counts = (
-                (placed, counts)
-                if other == part
-                else _place(device, levels, node_ranges(trie, *other))
+                (placed, counts) if other == part else _place(device, levels, node_ranges(trie, *other))
             )
             device.run(
-                "filter", "drop_by_subset", len(placed.items) - 1, len(placed.items), is_any,
-                placed.items, placed.parents, *counts, others.items, others.child_starts, *other_counts, marks,
+                "filter", "drop_by_subset", size - 1, size, is_any, placed.items, placed.parents, *counts,
+                others.items, others.child_starts, *other_counts, marks,
             )  # fmt: skip
         found = device.to_host(marks)
         top = 0
@@ -73,13 +74,13 @@ def _dropped(device: Device, levels: list[Level], is_any: int, room: int) -> lis
 
 def _place(device: Device, levels: list[Level], ranges: Ranges) -> tuple[PlacedTrie, tuple[Array, ...]]:
     """Return a part of the antecedents on the device: the trie, and best classes and counts of its nodes."""
-    chosen = [
-        [getattr(level, name)[first:stop] for level, (first, stop) in zip(levels, ranges, strict=True)]
-        for name in ("best_class", "antecedent_count", "rule_count")
+    parts = [
+        (level.best_class[first:stop], level.antecedent_count[first:stop], level.rule_count[first:stop])
+        for level, (first, stop) in zip(levels, ranges, strict=True)
     ]
-    counts = tuple(
-        place_parts(device, pieces, dtype)
-        for pieces, dtype in zip(chosen, (np.int32, np.int64, np.int64), strict=True)
-    )
-    trie = [(level.items, level.starts) for level in levels]
-    return place_trie(device, trie, ranges), counts
+    counts = [place_parts(device, pieces, pieces[0].dtype) for pieces in zip(*parts, strict=True)]
+    return place_trie(device, _trie(levels), ranges), tuple(counts)
+
+
+def _trie(levels: list[Level]) -> Levels:
+    return [(level.items, level.starts) for level in levels]

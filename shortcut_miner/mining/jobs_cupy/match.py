@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
-from shortcut_miner.errors import BackendError
 from shortcut_miner.mining.arrays import Ints
-from shortcut_miner.mining.jobs_cupy.device import Device, cuda_device, within_room
-from shortcut_miner.mining.jobs_cupy.rows import place_rows, row_ranges
+from shortcut_miner.mining.jobs_cupy import plans
+from shortcut_miner.mining.jobs_cupy.device import Device, cuda_device
+from shortcut_miner.mining.jobs_cupy.room import within_room
+from shortcut_miner.mining.jobs_cupy.projected import place_rows, row_ranges
 from shortcut_miner.mining.jobs_cupy.tries import levels_of, place_rules, rule_ranges
 from shortcut_miner.mining.matches import Accepted, MatchTotals
 from shortcut_miner.mining.trie import RuleIndex
@@ -79,9 +79,28 @@ def pairs_on(
 ) -> Iterator[tuple[int, Ints, Ints]]:
     """Yield the pairs of matching on a device, block by block."""
     fired = totals_on(device, index, rows).row_fired if fired is None else fired
-    ends = np.cumsum(fired)
-    first = 0
-    while first < len(rows):
-        before = int(ends[first - 1]) if first else 0
-        stop = max(first + 1, int(np.searchsorted(ends, before + _PAIRS_A_BLOCK, side="right")))
-        offsets = np.concatenate(([0], ends[first:stop] - before))
+    most = max(1, min(_PAIRS_A_BLOCK, device.room() // (4 * _BYTES_A_PAIR)))
+    for first, stop in plans.fitting_parts(fired, most):
+        offsets = np.concatenate(([0], np.cumsum(fired[first:stop])))
+        block = partial(_pairs, device, index, rows, first, stop, int(offsets[-1]))
+        yield first, offsets, within_room(device, block, "listing pairs") if offsets[-1] else offsets[:0]
+
+
+def _pairs(
+    device: Device, index: RuleIndex, rows: Transactions, first: int, stop: int, count: int, room: int
+) -> Ints:
+    """Return the rules that fire on the rows first..stop-1, row by row, `count` in all."""
+    xp = device.xp
+    pairs, cursor = xp.empty(count, np.int64), xp.zeros(1, np.uint64)
+    levels = levels_of(index.trie)
+    for nodes in rule_ranges(index, levels, room // 4):
+        part = place_rules(device, index, levels, *nodes)
+        for low, high in row_ranges(rows, room // 4, first=first, stop=stop):
+            block = place_rows(device, index, rows, low, high)
+            device.run(
+                "match", "list_pairs", block.slots, *block.arrays, low - first,
+                *part.arrays, part.rules, len(index), cursor, pairs,
+            )  # fmt: skip
+    pairs.sort()
+    found: Ints = device.to_host(pairs % len(index))
+    return found

@@ -88,11 +88,13 @@ def node_ranges(levels: Levels, first: int, stop: int) -> Ranges:
     return ranges
 
 
-def nodes_below(levels: Levels) -> list[Ints]:
-    """Return where each first node's part of every level from 1 on starts: int64[first nodes + 1] each."""
-    bounds = [np.arange(len(levels[1][0]) + 1)] if len(levels) > 1 else []
-    for _, starts in levels[1:-1]:
-        bounds.append(starts[bounds[-1]])
+def first_bounds(levels: Levels) -> Ints:
+    """Return where each first node's part of the levels from 1 on starts: int64[lengths, first nodes + 1]."""
+    count = len(levels[1][0]) if len(levels) > 1 else 0
+    bounds = np.empty((len(levels) - 1, count + 1), np.int64)
+    bounds[:1] = np.arange(count + 1)
+    for depth, (_, starts) in enumerate(levels[1:-1]):
+        bounds[depth + 1] = starts[bounds[depth]]
     return bounds
 
 
@@ -116,7 +118,7 @@ def fitting_ranges(sizes: Ints, nodes: Ints, room: int) -> Ranges:
     return list(plans.fitting_parts(shares, room)) or [(0, 0)]
 
 
-def place_parts(device: Device, pieces: Sequence[npt.NDArray[np.generic]], dtype: type[np.generic]) -> Array:
+def place_parts(device: Device, pieces: Sequence[npt.NDArray[np.generic]], dtype: npt.DTypeLike) -> Array:
     """Return arrays of the host as one of the device; no copy of all is made on the way."""
     whole = device.xp.empty(sum(map(len, pieces)), dtype)
     top = 0
@@ -131,14 +133,12 @@ def place_trie(device: Device, levels: Levels, ranges: Ranges) -> PlacedTrie:
     xp = device.xp
     size = sum(stop - first for first, stop in ranges)
     child_starts = xp.empty(size + 1, np.int32)
-    child_starts[0], child_starts[size] = 1, size
-    top = 1
-    for (_, starts), (first, stop), (below, _) in zip(
-        levels[1:], ranges[1:], [*ranges[2:], (0, 0)], strict=True
-    ):
-        count = stop - first
-        child_starts[top : top + count] = xp.asarray(starts[first:stop]) + (top + count - below)
-        top += count
+    top = 0
+    for (_, starts), (first, stop), (below, _) in zip(levels, ranges, [*ranges[1:], (0, 0)], strict=True):
+        after = top + stop - first
+        child_starts[top:after] = xp.asarray(starts[first:stop]) + (after - below)
+        top = after
+    child_starts[0], child_starts[size] = 1, size  # all first nodes there are, wherever they start
     parents = xp.zeros(size, np.int32)
     numbers = xp.arange(1, size, dtype=np.int32)
     parents[1:] = xp.searchsorted(child_starts, numbers, side="right") - 1
@@ -158,14 +158,10 @@ def levels_of(trie: Trie) -> Levels:
 
 def rule_ranges(index: RuleIndex, levels: Levels, room: int) -> Ranges:
     """Return ranges of first nodes whose nodes and rules fit into `room`."""
-    bounds = nodes_below(levels)
-    if not bounds:
-        return [(0, 0)]
-    begins = _level_begins(levels)[1:]
-    nodes = sum(np.diff(bound) for bound in bounds)
-    rules = sum(
-        np.diff(index.trie.rule_starts[begin + bound]) for begin, bound in zip(begins, bounds, strict=True)
-    )
+    bounds = first_bounds(levels)
+    numbered_through = bounds + np.array(_level_begins(levels)[1:], np.int64)[:, None]
+    nodes = np.diff(bounds).sum(axis=0)
+    rules = np.diff(index.trie.rule_starts[numbered_through]).sum(axis=0)
     return fitting_ranges(nodes * BYTES_A_NODE + rules * BYTES_A_RULE, nodes, room)
 
 

@@ -53,11 +53,11 @@ extern "C" __global__ void match_rows(
 }
 
 // Write row * rule_count + rule for every pair of a row and a rule that fires on it, in no order, from
-// pairs[cursor[0]] on.
+// pairs[cursor[0]] on; rows are numbered from `first_row` on.
 extern "C" __global__ void list_pairs(
-    Count rows, const Count *offsets, const Number *items, const Number *trie_items, const Number *child_starts,
-    const Number *parents, const Number *rule_starts, const Count *rules, Count rule_count, Key *cursor,
-    Count *pairs) {
+    Count rows, const Count *offsets, const Number *items, Count first_row, const Number *trie_items,
+    const Number *child_starts, const Number *parents, const Number *rule_starts, const Count *rules,
+    Count rule_count, Key *cursor, Count *pairs) {
     const Trie trie = {trie_items, child_starts, parents};
     const Count slots = offsets[rows] + rows, step = static_cast<Count>(gridDim.x) * blockDim.x;
     for (Count slot = static_cast<Count>(blockIdx.x) * blockDim.x + threadIdx.x; slot < slots; slot += step) {
@@ -66,7 +66,8 @@ extern "C" __global__ void list_pairs(
             const int first = rule_starts[node], stop = rule_starts[node + 1];
             if (first == stop) return;
             Key top = atomicAdd(cursor, static_cast<Key>(stop - first));
-            for (int place = first; place < stop; place++) pairs[top++] = row * rule_count + rules[place];
+            for (int place = first; place < stop; place++)
+                pairs[top++] = (first_row + row) * rule_count + rules[place];
         });
     }
 }

@@ -42,10 +42,15 @@ class PlacedRows:
         return len(self.offsets) - 1, self.offsets, self.items
 
 
-def row_ranges(rows: Transactions, room: int, answers: Ints | int = 0) -> Iterator[tuple[int, int]]:
-    """Yield (first, stop) of consecutive rows that fit into `room` bytes, with so many answers each."""
-    sizes = BYTES_A_ROW + BYTES_AN_ITEM * np.diff(rows.offsets) + BYTES_AN_ANSWER * answers
-    return plans.fitting_parts(sizes, room)
+def row_ranges(
+    rows: Transactions, room: int, answers: Ints | int = 0, first: int = 0, stop: int | None = None
+) -> Iterator[tuple[int, int]]:
+    """Yield ranges of the rows first..stop-1 that fit into `room` bytes, with so many answers each."""
+    stop = len(rows) if stop is None else stop
+    lengths = np.diff(rows.offsets[first : stop + 1])
+    sizes = np.int64(BYTES_A_ROW) + BYTES_AN_ITEM * lengths + BYTES_AN_ANSWER * answers
+    for low, high in plans.fitting_parts(sizes, room):
+        yield first + low, first + high
 
 
 def place_rows(device: Device, index: RuleIndex, rows: Transactions, first: int, stop: int) -> PlacedRows:
