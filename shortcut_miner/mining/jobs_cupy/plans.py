@@ -12,6 +12,9 @@ BLOCK_SIZE = 256
 MOST_BLOCKS = 1 << 16
 # Of a device's free memory: the rest is for what libraries take for themselves, and for fragments.
 SHARE = 0.8
+# Bytes: an occurrence has three numbers; a key has up to four slots of 16 bytes in its hash table; a key that
+# reaches the least count is listed, sorted by four numbers, and may become an antecedent.
+_OCCURRENCE, _KEY, _REACHING = 12, 64, 160
 
 
 def grid_size(threads: int, block_size: int = BLOCK_SIZE) -> int:
@@ -67,3 +70,41 @@ def table_sizes(entries: Ints, most: Ints | int) -> Ints:
     exponents = np.ceil(np.log2(np.maximum(2 * keys, 1))).astype(np.int64)
     sizes: Ints = np.ones_like(exponents) << exponents
     return sizes
+
+
+def most_reaching(entries: int, max_weight: int, min_count: int) -> int:
+    """Return how many keys of a hash table can reach `min_count` at most: each needs that much weight.
+
+    >>> most_reaching(100, 1, 8), most_reaching(100, 1000, 8)
+    (12, 100)
+    """
+    return min(entries, entries * max_weight // min_count)
+
+
+def node_bytes(
+    holders: Ints, entries: Ints, siblings: Ints, class_count: int, max_weight: int, min_count: int
+) -> Ints:
+    """Return how many bytes of the device nodes take at most while they are searched: int64[nodes].
+
+    Parameters
+    ----------
+    holders, entries, siblings : int64[nodes]
+        Occurrences, candidates that follow in all of them together, and different candidates.
+    class_count, max_weight, min_count : int
+        Classes, largest weight of a row, and least count.
+    """
+    keys = np.minimum(entries, siblings * class_count)
+    reaching = np.minimum(entries, entries / min_count * max_weight)
+    sizes: Ints = _OCCURRENCE * holders + _KEY * (np.minimum(holders, class_count) + keys)
+    return sizes + (_REACHING * reaching).astype(np.int64)
+
+
+def starts_of(sizes: Ints) -> Ints:
+    """Return where consecutive parts of these sizes start, and where the last one ends.
+
+    >>> starts_of(np.array([2, 0, 3])).tolist()
+    [0, 2, 2, 5]
+    """
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
