@@ -129,6 +129,17 @@ class Children:
         return np.repeat(self.host_starts[1:], counts) - np.arange(1, len(self.entries) + 1)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where a search stands: at the children first..stop-1, of `length` items, of nodes with occurrences."""
+
+    occurrences: Occurrences
+    children: Children
+    first: int
+    stop: int
+    length: int
+
+
 def every_row(which: Array, entries: int) -> Occurrences:
     """Return the occurrences of the empty antecedent in the rows `which`, with so many entries at most."""
     rows = which.astype(np.int32)
@@ -136,17 +147,9 @@ def every_row(which: Array, entries: int) -> Occurrences:
 
 
 def search_children(
-    device: Device,
-    rows: DeviceRows,
-    config: MiningConfig,
-    share: int,
-    occurrences: Occurrences,
-    children: Children,
-    span: tuple[int, int],
-    length: int,
-    part: Part,
+    device: Device, rows: DeviceRows, config: MiningConfig, share: int, place: Place, part: Part
 ) -> bool:
-    """Add all that lies below some children to `part`; return whether it had room for that.
+    """Add all that lies below some antecedents to `part`; return whether it had room for that.
 
     Parameters
     ----------
@@ -154,38 +157,26 @@ def search_children(
         Where to search, and for what.
     share : int
         Bytes that the antecedents of a length may take at a time.
-    occurrences : Occurrences
-        Those of the children's parents.
-    children : Children
-        Antecedents of `length` items.
-    span : (int, int)
-        Which of the children: first..stop-1.
-    length : int
-        Their items.
+    place : Place
+        Below which ones to search.
     part : Part
         What is found goes there.
     """
-    first, stop = span
+    xp, children, first, stop = device.xp, place.children, place.first, place.stop
     if not children.entries[first:stop].any():
-        return part.add(length, np.zeros(stop - first, np.int64))
-    below = deliver(device, rows, occurrences, children, first, stop)
-    best = find_best(
-        device,
-        rows,
-        below,
-        children.candidates(device.xp, first, stop),
-        children.siblings()[first:stop] * rows.class_count,
-        config.min_count,
-    )
-    longer = find_totals(device, rows, below, best.items, _starts_by_node(device.xp, best, stop - first))
-    arrays = map(device.to_host, (best.items, best.classes, best.counts))
-    items, classes, counts = arrays
-    if not part.add(length, np.diff(longer.host_starts), (items, classes, longer.totals, counts)):
+        return part.add(place.length, np.zeros(stop - first, np.int64))
+    below = deliver(device, rows, place)
+    candidates = children.candidates(xp, first, stop)
+    most_keys = children.siblings()[first:stop] * rows.class_count
+    best = find_best(device, rows, below, candidates, most_keys, config.min_count)
+    longer = find_totals(device, rows, below, best.items, _starts_by_node(xp, best, stop - first))
+    items, classes, counts = map(device.to_host, (best.items, best.classes, best.counts))
+    if not part.add(place.length, np.diff(longer.host_starts), (items, classes, longer.totals, counts)):
         return False
-    if length + 1 == config.max_antecedent:
+    if place.length + 1 == config.max_antecedent:
         return True
     return all(
-        search_children(device, rows, config, share, below, longer, span, length + 1, part)
+        search_children(device, rows, config, share, Place(below, longer, *span, place.length + 1), part)
         for span in plans.fitting_parts(longer.sizes(rows, config.min_count), share)
     )
 
@@ -298,14 +289,12 @@ def find_totals(
     return Children(items, starts, device.to_host(starts), totals, holders, entries)
 
 
-def deliver(
-    device: Device, rows: DeviceRows, occurrences: Occurrences, children: Children, first: int, stop: int
-) -> Occurrences:
-    """Return the occurrences of the children first..stop-1 that have further children after them."""
-    xp = device.xp
+def deliver(device: Device, rows: DeviceRows, place: Place) -> Occurrences:
+    """Return the occurrences of the children of a place that have further children after them."""
+    xp, children, first, stop = device.xp, place.children, place.first, place.stop
     starts = plans.starts_of(children.holders[first:stop])
     parents = np.searchsorted(children.host_starts, [first, stop - 1], side="right")
-    above = occurrences.of_nodes(int(parents[0]) - 1, int(parents[1]))
+    above = place.occurrences.of_nodes(int(parents[0]) - 1, int(parents[1]))
     child_rows, child_after, child_nodes = (xp.empty(int(starts[-1]), np.int32) for _ in range(3))
     device.run(
         "mine",

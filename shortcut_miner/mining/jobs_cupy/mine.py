@@ -3,33 +3,35 @@
 The search goes down level by level (``levels.py``). The first items are searched in chunks, the most
 frequent ones first, and the antecedents of every length in parts, so that what lies on the device at a time
 fits: each length has an equal share of the free memory, and what a part takes is known before it is begun.
-If memory runs out all the same, since others use the device too, the shares are halved.
+If memory runs out all the same, since others use the device too, the parts are made smaller.
 """
 
+import dataclasses
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
-from shortcut_miner.errors import BackendError
 from shortcut_miner.mining.antecedents import Antecedents, MiningConfig, root_level
 from shortcut_miner.mining.arrays import Ints, Level, Numbers
 from shortcut_miner.mining.jobs_cupy import plans
-from shortcut_miner.mining.jobs_cupy.device import Device, cuda_device
+from shortcut_miner.mining.jobs_cupy.device import Array, Device, cuda_device
 from shortcut_miner.mining.jobs_cupy.found import Part, laid_out
 from shortcut_miner.mining.jobs_cupy.levels import (
     Candidates,
+    Children,
+    Occurrences,
+    Place,
     every_row,
     find_best,
     find_totals,
     search_children,
 )
+from shortcut_miner.mining.jobs_cupy.room import within_room
 from shortcut_miner.mining.jobs_cupy.rows import DeviceRows, project_rows, send_rows
 from shortcut_miner.transactions import Transactions
 
-# With less than this for each length, it isn't the size of the parts for which memory is short.
-_LEAST_SHARE = 1 << 16
-_T = TypeVar("_T")
+_NAME = "mining"
 
 
 def mine_antecedents(
@@ -60,12 +62,8 @@ def mine_on(device: Device, transactions: Transactions, config: MiningConfig) ->
     def by_rising_total(single: _Items) -> Ints:
         return np.argsort(single.totals, kind="stable")
 
-    rows, single, share = _prepare(device, transactions, config, by_rising_total)
-    count = len(single.items)
-    parts, is_complete = _search(device, rows, 0, count, config, share)
-    first_level = single.as_level(np.arange(count, dtype=np.int32))
-    levels = laid_out(parts, first_level, config.max_antecedent)
-    return Antecedents((root_level(transactions, count), *levels), single.items, is_complete)
+    job = _prepare(device, transactions, config.min_count, by_rising_total)
+    return _found_from(job, 0, len(job.single.items), transactions, config)
 
 
 def mine_first_items_on(
@@ -76,17 +74,15 @@ def mine_first_items_on(
     place[order] = np.arange(len(order), dtype=np.int32)
 
     def by_place(single: _Items) -> Ints:
-        known = np.flatnonzero(place[single.items] >= 0)
-        return known[np.argsort(place[single.items[known]])]
+        ordered = np.flatnonzero(place[single.items] >= 0)
+        return ordered[np.argsort(place[single.items[ordered]])]
 
-    device_rows, single, share = _prepare(device, rows, config, by_place)
-    places = place[single.items]
-    low, high = np.searchsorted(places, [first, stop]).tolist()
-    parts, is_complete = _search(device, device_rows, low, high, config, share)
-    first_level = single.take(slice(low, high)).as_level(places[low:high])
-    first_level, *longer = laid_out(parts, first_level, config.max_antecedent)
-    longer = [level._replace(items=places[level.items]) for level in longer]
-    return Antecedents((root_level(rows, high - low), first_level, *longer), order, is_complete)
+    job = _prepare(device, rows, config.min_count, by_place)
+    places = place[job.single.items]
+    low, high = np.searchsorted(places, (first, stop)).tolist()
+    found = _found_from(job, low, high, rows, config)
+    renamed = [level._replace(items=places[level.items]) for level in found.levels[1:]]
+    return Antecedents((found.levels[0], *renamed), order, found.is_complete)
 
 
 class _Items(NamedTuple):
@@ -100,35 +96,83 @@ class _Items(NamedTuple):
     def take(self, which: Ints | slice) -> "_Items":
         return _Items(self.items[which], self.best_class[which], self.counts[which], self.totals[which])
 
-    def as_level(self, numbers: Numbers) -> Level:
-        """Return these as antecedents of one item, under other numbers, without longer ones."""
-        return Level(numbers, self.best_class, self.totals, self.counts, np.zeros(len(numbers) + 1, np.int64))
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Job:
+    """What is on the device for all of a search, and the items behind the miner's numbers.
+
+    Attributes
+    ----------
+    device : Device
+        Where all is.
+    rows : DeviceRows
+        In the miner's numbers.
+    every : Occurrences
+        Those of the empty antecedent.
+    items : Children
+        Its children: all items.
+    single : _Items
+        Their rules.
+    """
+
+    device: Device
+    rows: DeviceRows
+    every: Occurrences
+    items: Children
+    single: _Items
 
 
 def _prepare(
-    device: Device, transactions: Transactions, config: MiningConfig, ordered: Callable[[_Items], Ints]
-) -> tuple[DeviceRows, _Items, int]:
-    """Return the rows in the miner's numbers, the items behind these, and each length's share of memory."""
+    device: Device, transactions: Transactions, min_count: int, ordered: Callable[[_Items], Ints]
+) -> _Job:
+    """Return rows and items in the miner's numbers; `ordered` chooses the items, and puts them in order."""
     item_count = transactions.vocabulary.item_count
 
-    def prepare(share: int) -> tuple[DeviceRows, _Items]:
+    def prepare(room: int) -> _Job:
         raw = send_rows(device, transactions)
-        single = _frequent_items(device, raw, item_count, config.min_count, share)
+        single = _frequent_items(device, raw, min_count, room // 2)
         single = single.take(ordered(single))
+        count = len(single.items)
         numbers = np.full(item_count, -1, np.int32)
-        numbers[single.items] = np.arange(len(single.items), dtype=np.int32)
-        return project_rows(device, raw, numbers, len(single.items)), single
+        numbers[single.items] = np.arange(count, dtype=np.int32)
+        rows = project_rows(device, raw, numbers, count)
+        every = every_row(device.xp.arange(len(rows)), 0)
+        items = find_totals(
+            device, rows, every, device.xp.arange(count, dtype=np.int32), _bounds(device, count)
+        )
+        return _Job(device, rows, every, items, single)
 
-    (rows, single), _ = _with_a_share(device, device.room() // 2, prepare)
-    return rows, single, device.room() // config.max_antecedent
+    return within_room(device, prepare, _NAME)
 
 
-def _frequent_items(device: Device, rows: DeviceRows, item_count: int, min_count: int, share: int) -> _Items:
+def _bounds(device: Device, count: int) -> Array:
+    """Return where the children of the empty antecedent start and stop."""
+    return device.xp.asarray(np.array([0, count]))
+
+
+def _found_from(
+    job: _Job, first: int, stop: int, transactions: Transactions, config: MiningConfig
+) -> Antecedents:
+    """Return the antecedents whose first item is one of the miner's first..stop-1."""
+    parts, is_complete = _search(job, first, stop, config)
+    single = job.single.take(slice(first, stop))
+    first_level = Level(
+        items=np.arange(first, stop, dtype=np.int32),
+        best_class=single.best_class,
+        antecedent_count=single.totals,
+        rule_count=single.counts,
+        starts=np.zeros(stop - first + 1, np.int64),
+    )
+    levels = laid_out(parts, first_level, config.max_antecedent)
+    return Antecedents((root_level(transactions, stop - first), *levels), job.single.items, is_complete)
+
+
+def _frequent_items(device: Device, rows: DeviceRows, min_count: int, share: int) -> _Items:
     """Return the items that reach `min_count` with some class, by number."""
     xp, to_host = device.xp, device.to_host
-    frequency = to_host(xp.bincount(rows.items, minlength=item_count))
+    frequency = to_host(xp.bincount(rows.items, minlength=rows.item_count))
     known = xp.flatnonzero(rows.classes >= 0)
-    candidates = xp.arange(item_count, dtype=np.int32)
+    candidates = xp.arange(rows.item_count, dtype=np.int32)
     found = [(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64))]
     sizes = plans.node_bytes(
         0 * frequency, frequency, 0 * frequency + 1, rows.class_count, rows.max_weight, min_count
@@ -145,37 +189,33 @@ def _frequent_items(device: Device, rows: DeviceRows, item_count: int, min_count
         )
         found.append((to_host(best.items), to_host(best.classes), to_host(best.counts)))
     items, classes, counts = map(np.concatenate, zip(*found, strict=True))
-    children = xp.asarray(items), xp.asarray(np.array([0, len(items)]))
+    children = xp.asarray(items), _bounds(device, len(items))
     totals = find_totals(device, rows, every_row(known, 0), *children).totals
     return _Items(items, classes, counts, totals)
 
 
-def _search(
-    device: Device, rows: DeviceRows, low: int, high: int, config: MiningConfig, share: int
-) -> tuple[list[Part], bool]:
+def _search(job: _Job, low: int, high: int, config: MiningConfig) -> tuple[list[Part], bool]:
     """Return what lies below the first items low..high-1, in order, and whether that is all there is.
 
     Beyond ``max_rules`` it is what the last first items have, as many of them as fit: so these come first.
     """
-    room = max(config.resolved_max_rules() - (high - low), 0)
-    if config.max_antecedent < 2 or not len(rows):
+    most_found = max(config.resolved_max_rules() - (high - low), 0)
+    if config.max_antecedent < 2 or not len(job.rows):
         return [], True
-    xp = device.xp
-    every = every_row(xp.arange(len(rows)), 0)
-    numbers = xp.arange(rows.item_count, dtype=np.int32)
-    items = find_totals(device, rows, every, numbers, xp.asarray(np.array([0, rows.item_count])))
-    sizes = items.sizes(rows, config.min_count)
+    sizes = job.items.sizes(job.rows, config.min_count)
     parts: list[Part] = []
     stop, most = high, high - low
     while stop > low:
 
-        def search_chunk(share: int, stop: int = stop, most: int = most) -> tuple[int, Part | None]:
+        def search_chunk(room: int, stop: int = stop, most: int = most) -> tuple[int, Part | None]:
+            share = room // config.max_antecedent
             first = max(stop - most, low + plans.last_fitting(sizes[low:stop], share))
-            part = Part(config.max_antecedent, room - sum(part.size for part in parts))
-            fits = search_children(device, rows, config, share, every, items, (first, stop), 1, part)
+            part = Part(config.max_antecedent, most_found - sum(part.size for part in parts))
+            place = Place(job.every, job.items, first, stop, 1)
+            fits = search_children(job.device, job.rows, config, share, place, part)
             return first, part if fits else None
 
-        (first, part), share = _with_a_share(device, share, search_chunk)
+        first, part = within_room(job.device, search_chunk, _NAME)
         if part is not None:
             parts.insert(0, part)
             stop = first
@@ -184,25 +224,3 @@ def _search(
         else:
             return parts, False
     return parts, True
-
-
-def _with_a_share(device: Device, share: int, work: Callable[[int], _T]) -> tuple[_T, int]:
-    """Return what `work` makes with a share of memory, and that share, halved as long as memory runs out.
-
-    Raises
-    ------
-    BackendError
-        Memory runs out with the smallest share too.
-    """
-    while share >= _LEAST_SHARE:
-        try:
-            return work(share), share
-        except device.out_of_memory:
-            pass  # the arrays of that try are free only after this clause
-        device.release()
-        share //= 2
-    raise BackendError(
-        f"backend cupy: got {device.free_bytes() / 1e9:.1f} GB of free memory on {device.name}, expected "
-        "enough for the rows and for one item's share of them. Free some, raise min_count, or choose the "
-        "backend numba."
-    )

@@ -132,25 +132,27 @@ static const uint64_t *exchange(unsigned mask, Kind kind, uint64_t value) {
     self->kind = kind;
     self->brought = value;
     bool is_complete = true;
-    for (int k = 0; k < 32; k++) {
-        if (!(mask >> k & 1)) continue;
+    for (unsigned left = mask; left && is_complete; left &= left - 1) {
+        int k = __builtin_ctz(left);
         if (first + k >= thread_count || threads[first + k]->state == ENDED) {
             problem = "the mask of a warp collective names a lane that does not exist or has ended";
             break;
         }
         Thread *other = threads[first + k];
-        is_complete &= other->state == IN_COLLECTIVE && other->mask == mask && other->kind == kind;
+        is_complete = other->state == IN_COLLECTIVE && other->mask == mask && other->kind == kind;
     }
     if (problem) wait_here();
     if (!is_complete) {
         wait_here();
         return self->gathered;
     }
-    for (int k = 0; k < 32; k++) {
-        if (!(mask >> k & 1)) continue;
-        Thread *other = threads[first + k];
-        for (int l = 0; l < 32; l++)
-            other->gathered[l] = mask >> l & 1 ? threads[first + l]->brought : 0;
+    for (unsigned left = mask; left; left &= left - 1) {
+        Thread *other = threads[first + __builtin_ctz(left)];
+        memset(other->gathered, 0, sizeof(other->gathered));
+        for (unsigned from = mask; from; from &= from - 1) {
+            int lane_from = __builtin_ctz(from);
+            other->gathered[lane_from] = threads[first + lane_from]->brought;
+        }
         other->state = READY;
     }
     return self->gathered;
