@@ -123,12 +123,18 @@ def cuda_device() -> Device:
         _compiled(source, kernel)((blocks,), (block_size,), given, shared_mem=shared_bytes)
 
     pool = cupy.get_default_memory_pool()
+
+    def free_bytes() -> int:
+        free = int(cupy.cuda.runtime.memGetInfo()[0] + pool.free_bytes())
+        limit = pool.get_limit()  # 0: CuPy may take all there is
+        return min(free, limit - pool.used_bytes()) if limit else free
+
     properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
     return Device(
         name=properties["name"].decode(),
         xp=cupy,
         launch=launch,
-        free_bytes=lambda: int(cupy.cuda.runtime.memGetInfo()[0] + pool.free_bytes()),
+        free_bytes=free_bytes,
         to_host=cupy.asnumpy,
         out_of_memory=cupy.cuda.memory.OutOfMemoryError,
         release=pool.free_all_blocks,

@@ -135,7 +135,7 @@ def _prepare(
         count = len(single.items)
         numbers = np.full(item_count, -1, np.int32)
         numbers[single.items] = np.arange(count, dtype=np.int32)
-        rows = project_rows(device, raw, numbers, count)
+        rows = project_rows(device, raw, numbers, count, room // 2)
         every = every_row(device.xp.arange(len(rows)), 0)
         items = find_totals(
             device, rows, every, device.xp.arange(count, dtype=np.int32), _bounds(device, count)
