@@ -12,7 +12,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import NamedTuple
 
-from shortcut_miner.errors import BackendError, ConfigError, reason_of
+from shortcut_miner.errors import BackendError, ConfigError
 from shortcut_miner.mining.antecedents import Antecedents, Mask, MiningConfig
 from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.matches import Accepted, MatchTotals
@@ -23,17 +23,20 @@ from shortcut_miner.transactions import Transactions
 
 
 class _Known(NamedTuple):
-    """A backend that can be asked for: the library and kind of device it needs, where its ``BACKEND`` is."""
+    """A backend that can be asked for: the library it needs, where its ``BACKEND`` is, how to get both."""
 
     library: str
     jobs: str
     install: str
-    needs_device: bool = False
 
 
 # The best first: "auto" takes the first that is there.
 _KNOWN = {
-    "cupy": _Known("cupy", "shortcut_miner.mining.jobs_cupy", "pip install 'shortcut-miner[gpu]'", True),
+    "cupy": _Known(
+        "cupy",
+        "shortcut_miner.mining.jobs_cupy",
+        'pip install "cupy-cuda12x[ctk]>=14" on a machine with an NVIDIA GPU and its driver',
+    ),
     "numba": _Known("numba", "shortcut_miner.mining.jobs_numba", "pip install numba"),
 }
 
@@ -107,42 +110,27 @@ def choose_backend(backend: str | Backend = "auto") -> Choice:
     if not isinstance(backend, str) or backend not in ("auto", *_KNOWN):
         names = ", ".join(["auto", *sorted(_KNOWN)])
         raise ConfigError(f"backend: got {backend!r}, expected one of {names}. Choose one of these.")
-    lacks: list[str] = []
+    reason = "asked for" if backend != "auto" else ""
     for name in _KNOWN if backend == "auto" else [backend]:
-        lack = _lack(_KNOWN[name])
+        lack = _lack(name)
         if not lack:
-            reason = "asked for" if backend == name else ", ".join(lacks) or _device_name()
-            return Choice(_loaded(_KNOWN[name].jobs), reason)
-        lacks.append(lack)
-    device = " on a machine with an NVIDIA GPU and its driver" if _KNOWN[name].needs_device else ""
+            return Choice(_loaded(_KNOWN[name].jobs), reason or "a CUDA device answers")
+        reason = lack
     raise BackendError(
-        f"backend {name}: got {lacks[-1]}, expected all that it needs. "
-        f"Run {_KNOWN[name].install}{device}, or choose another backend."
+        f"backend {name}: got {lack}, expected all that it needs. "
+        f"Run {_KNOWN[name].install}, or choose another backend."
     )
 
 
-def _lack(known: _Known) -> str:
-    """Return what this backend needs and does not have, in a few words; "" if it is ready."""
-    if find_spec(known.library) is None:
-        return f"no {known.library}"
-    return _device_lack() if known.needs_device else ""
-
-
-def _device_lack() -> str:
-    """Return why no CUDA device answers, in a few words; "" if one does."""
-    try:
-        cuda = import_module("cupy").cuda
-        count: int = cuda.runtime.getDeviceCount()
-        cuda.nvrtc.getVersion()
-    except Exception as error:  # CuPy raises types of its own, and RuntimeError where a library is missing
-        return f"no CUDA device that answers: {reason_of(error)}"
-    return "" if count else "no CUDA device"
-
-
-def _device_name() -> str:
-    runtime = import_module("cupy").cuda.runtime
-    name: bytes = runtime.getDeviceProperties(runtime.getDevice())["name"]
-    return name.decode()
+def _lack(name: str) -> str:
+    """Return what a backend needs and does not have, in a few words; "" if it is ready."""
+    library, jobs, _ = _KNOWN[name]
+    if find_spec(library) is None:
+        return f"no {library}"
+    if name != "cupy":
+        return ""
+    reason: str = import_module(f"{jobs}.device").no_device_reason()
+    return reason
 
 
 @cache

@@ -39,8 +39,6 @@ def write_cupy(folder: Path, device_count: str, compiler_version: str) -> None:
 class cuda:
     class runtime:
         getDeviceCount = staticmethod(lambda: {device_count})
-        getDevice = staticmethod(lambda: 0)
-        getDeviceProperties = staticmethod(lambda device: {{"name": b"a card"}})
     class nvrtc:
         getVersion = staticmethod(lambda: {compiler_version})
 def fail(message):
@@ -83,8 +81,9 @@ class TestResolve:
         with pytest.raises(BackendError) as error:
             resolve_backend("cupy")
         assert str(error.value) == (
-            "backend cupy: got no cupy, expected all that it needs. Run pip install 'shortcut-miner[gpu]' "
-            "on a machine with an NVIDIA GPU and its driver, or choose another backend."
+            "backend cupy: got no cupy, expected all that it needs. "
+            'Run pip install "cupy-cuda12x[ctk]>=14" on a machine with an NVIDIA GPU and its driver, '
+            "or choose another backend."
         )
         assert str(choose_backend("auto")) == "backend: numba (no cupy)"
         assert str(choose_backend("numba")) == "backend: numba (asked for)"
@@ -93,8 +92,8 @@ class TestResolve:
         ("count", "compiler", "lack"),
         [
             ("0", "0", "no CUDA device"),
-            ("fail('cudaErrorNoDevice: none')", "0", "no CUDA device that answers: cudaErrorNoDevice: none"),
-            ("1", "fail('no libnvrtc')", "no CUDA device that answers: no libnvrtc"),
+            ("fail('cudaErrorNoDevice: none')", "0", "no CUDA device (cudaErrorNoDevice: none)"),
+            ("1", "fail('no libnvrtc')", "no CUDA compiler (no libnvrtc)"),
         ],
     )
     def test_no_device_that_answers(
@@ -106,8 +105,9 @@ class TestResolve:
         with pytest.raises(BackendError) as error:
             resolve_backend("cupy")
         assert str(error.value) == (
-            f"backend cupy: got {lack}, expected all that it needs. Run pip install 'shortcut-miner[gpu]' "
-            "on a machine with an NVIDIA GPU and its driver, or choose another backend."
+            f"backend cupy: got {lack}, expected all that it needs. "
+            'Run pip install "cupy-cuda12x[ctk]>=14" on a machine with an NVIDIA GPU and its driver, '
+            "or choose another backend."
         )
         assert str(choose_backend("auto")) == f"backend: numba ({lack})"
         monkeypatch.delitem(sys.modules, "cupy")
@@ -116,7 +116,7 @@ class TestResolve:
         write_cupy(tmp_path, "1", "0")
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "cupy", raising=False)
-        assert str(choose_backend("auto")) == "backend: cupy (a card)"
+        assert str(choose_backend("auto")) == "backend: cupy (a CUDA device answers)"
         assert str(choose_backend("cupy")) == "backend: cupy (asked for)"
         monkeypatch.delitem(sys.modules, "cupy")
 

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from shortcut_miner.errors import BackendError, reason_of
+from shortcut_miner.errors import reason_of
 from shortcut_miner.mining.jobs_cupy import plans
 
-INSTALL = 'pip install "cupy-cuda12x[ctk]>=14"'
 SOURCES = Path(__file__).parents[1] / "kernels_cupy"
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
 
@@ -101,19 +100,10 @@ def kernel_source(name: str, header: str | None = None) -> str:
 
 @cache
 def cuda_device() -> Device:
-    """Return the first CUDA device, as CuPy sees it. Kernels are compiled when first launched.
+    """Return the first CUDA device, as CuPy sees it; :func:`no_device_reason` says whether there is one.
 
-    Raises
-    ------
-    BackendError
-        CuPy is not installed, or finds no device.
+    Kernels are compiled when first launched.
     """
-    problem = no_device_reason()
-    if problem:
-        raise BackendError(
-            f"backend cupy: got {problem}, expected CuPy and a CUDA device. "
-            f"Run {INSTALL} on a machine with an NVIDIA GPU, or choose another backend."
-        )
     cupy = import_module("cupy")
 
     def launch(
@@ -141,9 +131,8 @@ def cuda_device() -> Device:
     )
 
 
-@cache
-def no_device_reason() -> str | None:
-    """Return why no CUDA device can be used, or None if one can; CuPy is imported for that.
+def no_device_reason() -> str:
+    """Return why no CUDA device can be used, or "" if one can; CuPy is imported for that.
 
     The words follow "got": "no CuPy", "no CUDA device (...)".
     """
@@ -155,7 +144,11 @@ def no_device_reason() -> str | None:
         count = cupy.cuda.runtime.getDeviceCount()
     except Exception as error:  # CuPy's own, whose type is only there with CUDA
         return f"no CUDA device ({reason_of(error)})"
-    return None if count else "no CUDA device"
+    try:
+        cupy.cuda.nvrtc.getVersion()
+    except Exception as error:
+        return f"no CUDA compiler ({reason_of(error)})"
+    return "" if count else "no CUDA device"
 
 
 @cache

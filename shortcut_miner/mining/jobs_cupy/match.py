@@ -8,8 +8,8 @@ import numpy as np
 from shortcut_miner.mining.arrays import Ints
 from shortcut_miner.mining.jobs_cupy import plans
 from shortcut_miner.mining.jobs_cupy.device import Device, cuda_device
-from shortcut_miner.mining.jobs_cupy.room import within_room
 from shortcut_miner.mining.jobs_cupy.projected import place_rows, row_ranges
+from shortcut_miner.mining.jobs_cupy.room import within_room
 from shortcut_miner.mining.jobs_cupy.tries import levels_of, place_rules, rule_ranges
 from shortcut_miner.mining.matches import Accepted, MatchTotals
 from shortcut_miner.mining.trie import RuleIndex

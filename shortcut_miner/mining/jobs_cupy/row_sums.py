@@ -6,8 +6,8 @@ import numpy as np
 
 from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.jobs_cupy.device import Device, cuda_device
-from shortcut_miner.mining.jobs_cupy.room import within_room
 from shortcut_miner.mining.jobs_cupy.projected import place_rows, row_ranges
+from shortcut_miner.mining.jobs_cupy.room import within_room
 from shortcut_miner.mining.jobs_cupy.tries import levels_of, place_rules, rule_ranges
 from shortcut_miner.mining.trie import RuleIndex
 from shortcut_miner.transactions import Transactions
