@@ -248,10 +248,10 @@ def test_what_a_plan_allows_is_not_exceeded(free_bytes: int) -> None:
 def short_of_memory(device: Device, most_bytes: int) -> Device:
     """Return a device on which kernels with more than so many bytes of arrays fail."""
 
-    def launch(source: str, kernel: str, blocks: int, size: int, shared: int, given: tuple[Any, ...]) -> None:
+    def launch(source: str, kernel: str, blocks: int, size: int, given: tuple[Any, ...]) -> None:
         if sum(array.nbytes for array in given if isinstance(array, np.ndarray)) > most_bytes:
             raise MemoryError
-        device.launch(source, kernel, blocks, size, shared, given)
+        device.launch(source, kernel, blocks, size, given)
 
     return dataclasses.replace(device, launch=launch)
 

@@ -49,10 +49,7 @@ def mine_first_items(
     config: MiningConfig,
     threads: int | None = None,
 ) -> Antecedents:
-    """Return the antecedents whose rarest item is one of ``order[first:stop]``, in the numbers of `order`.
-
-    See :class:`shortcut_miner.mining.backends.Backend`; the device has threads of its own.
-    """
+    """See :func:`shortcut_miner.mining.miner.mine_first_items`; the device has threads of its own."""
     return mine_first_items_on(cuda_device(), rows, order, first, stop, config)
 
 

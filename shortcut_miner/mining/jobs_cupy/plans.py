@@ -13,8 +13,8 @@ MOST_BLOCKS = 1 << 16
 # Of a device's free memory: the rest is for what libraries take for themselves, and for fragments.
 SHARE = 0.8
 # Bytes: a node has a slot in two hash tables, and where its parts start; an occurrence has three numbers; a
-# key has up to four slots of 16 bytes; one that reaches the least count is listed, sorted by four numbers, and
-# may become an antecedent.
+# key has up to four slots of 16 bytes; one that reaches the least count is listed, sorted by four numbers,
+# and may become an antecedent.
 _NODE, _OCCURRENCE, _KEY, _REACHING = 96, 12, 64, 160
 
 
