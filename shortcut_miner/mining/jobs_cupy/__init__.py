@@ -1,4 +1,7 @@
-"""The jobs of a search on a GPU: what lies on the device, plans of its memory, launches of kernels."""
+"""The jobs of a search on a GPU: what lies on the device, plans of its memory, launches of kernels.
+
+The best subsets of rules are numba's: they are looked up for few rules, in what was mined.
+"""
 
 from shortcut_miner.mining.backends import Backend
 from shortcut_miner.mining.jobs_cupy.filter import dropped_by_subset
@@ -15,5 +18,5 @@ BACKEND = Backend(
     match_totals=match_totals,
     match_pairs=match_pairs,
     sum_where_fired=sum_where_fired,
-    best_subsets=best_subsets,  # processors do it in less time than a transfer takes
+    best_subsets=best_subsets,
 )
