@@ -172,7 +172,7 @@ def _in_pieces(asked: QuestionBatches, tables: Sequence[QuestionTable]) -> Itera
         if asked.on_bad_row == "error" or shared.rows.sum() == good:
             raise in_several(tables, shared.files, shared.examples, shared.count)
         dropped[IN_SEVERAL] = int(shared.rows.sum())
-    notes = (*notes_of(tables, asked.wanted, asked.first), *_image_notes(floats, names))
+    notes = (*notes_of(tables, asked.wanted, asked.first + 1), *_image_notes(floats, names))
     asked.found.append(_reading(columns, tables, sums, dropped, notes))
 
 
