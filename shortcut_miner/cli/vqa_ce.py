@@ -15,6 +15,7 @@ from shortcut_miner.cli.console import (
     print_text,
     print_title,
 )
+from shortcut_miner.cli.kernels import ROW_DIGESTS, kernel_names
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
@@ -73,6 +74,12 @@ _NUMBERS = ("rule", "fires", "agrees", "counterexamples", "agrees there", "q the
 _SPARE = ("fires", "agrees", "rule", "q there")
 
 
+def _kernels(files: Files) -> tuple[str, ...]:
+    """Return the kernel files that a build needs: all of mining, and for tables that of their digests."""
+    is_table = files is not None and files.table is not None
+    return (*kernel_names(), ROW_DIGESTS) if is_table else ()
+
+
 def build(
     files: Files = None,
     *,
@@ -103,7 +110,7 @@ def build(
             on_stage=on_stage,
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=(), backend=backend)
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files), backend=backend)
 
 
 def score(
@@ -263,7 +270,13 @@ def sweep(
         )
 
     return run_build(
-        work, out=out, dry_run=dry_run, shown=shown, kernels=(), backend=backend, show=_show_sweep
+        work,
+        out=out,
+        dry_run=dry_run,
+        shown=shown,
+        kernels=_kernels(files),
+        backend=backend,
+        show=_show_sweep,
     )
 
 
