@@ -25,6 +25,7 @@ LAYERS = (
         "timing",
         "keyed_draws",
         "transactions",
+        "row_arrays",
     ),
     ("sources", "encoding"),
     ("mining", "scoring"),

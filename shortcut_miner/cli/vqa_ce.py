@@ -20,6 +20,7 @@ from shortcut_miner.cli.options import (
     INPUTS,
     METHOD,
     BuildOut,
+    Compute,
     ConfigFile,
     DryRun,
     FirstRows,
@@ -79,6 +80,7 @@ def build(
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     threads: Threads = None,
+    backend: Compute = "auto",
     out: BuildOut = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -91,10 +93,17 @@ def build(
 
         assert files is not None
         return build_folder(
-            files, method, target, limit=rows, threads=threads, force=force, on_stage=on_stage
+            files,
+            method,
+            target,
+            limit=rows,
+            threads=threads,
+            backend=backend,
+            force=force,
+            on_stage=on_stage,
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=())
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=(), backend=backend)
 
 
 def score(
@@ -215,6 +224,7 @@ def sweep(
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     threads: Threads = None,
+    backend: Compute = "auto",
     out: Out = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -247,11 +257,14 @@ def sweep(
             scorer=scorer,
             limit=rows,
             threads=threads,
+            backend=backend,
             force=force,
             on_stage=on_stage,
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=(), show=_show_sweep)
+    return run_build(
+        work, out=out, dry_run=dry_run, shown=shown, kernels=(), backend=backend, show=_show_sweep
+    )
 
 
 def _show_sweep(report: "SweepReport", shown: Shown, wall_seconds: float) -> None:
