@@ -15,6 +15,7 @@ from shortcut_miner.mining.rules import MULTIMODAL, modalities
 from shortcut_miner.schemas import MODALITIES, SUBSETS, VERDICTS
 from shortcut_miner.sources.questions.table_rows import GROUP
 from shortcut_miner.storage import Provenance
+from shortcut_miner.transactions import item_counts
 
 _HISTOGRAM_BINS = 10
 
@@ -42,9 +43,9 @@ def describe(
         "classifier_rules": len(found.kept),
         **subset_counts,
     }
-    if found.family is not None:
-        counts["searched_antecedents"] = found.family.antecedent_count
-        counts["searched_answers"] = found.family.answer_count
+    if found.evidence is not None:
+        counts["searched_antecedents"] = found.evidence.family.antecedent_count
+        counts["searched_answers"] = found.evidence.family.answer_count
     held_out = 0 if found.holdout is None else len(found.holdout)
     if held_out:
         counts["holdout_rows"] = held_out
@@ -83,8 +84,7 @@ def _possible(found: Shortcuts) -> dict[str, int]:
 
 
 def _frequent_items(found: Shortcuts) -> int:
-    rows = np.bincount(found.training.items, minlength=1)
-    return int((rows >= found.min_count).sum())
+    return int((item_counts(found.training) >= found.min_count).sum())
 
 
 def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.int8]]) -> dict[str, Any]:
@@ -95,12 +95,11 @@ def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.int8]]) -> 
     val_confidence = found.val_totals.rule_right[fired > 0] / fired[fired > 0]
     train_confidence = found.rules.rule_count / found.rules.antecedent_count
     rows = len(found.training)
-    verdicts = {} if found.measures is None else dict(found.measures["verdict"].value_counts().iter_rows())
+    verdicts = {} if found.evidence is None else found.evidence.verdict_counts()
+    family = None if found.evidence is None else found.evidence.family
     return {
         "verdicts": {name: verdicts[name] for name in VERDICTS if name in verdicts},
-        "searched_family": None
-        if found.family is None
-        else dataclasses.asdict(found.family) | {"size": found.family.size},
+        "searched_family": None if family is None else dataclasses.asdict(family) | {"size": family.size},
         "min_count": found.min_count,
         "min_support": found.min_count / rows,
         "is_complete": found.is_complete,

@@ -111,7 +111,8 @@ def _rule_blocks(found: Shortcuts) -> Iterator[pl.DataFrame]:
             val_rule_count=pl.Series(totals.rule_right[place].astype(np.uint64)),
             in_classifier=pl.Series(in_classifier[place]),
         )
-        yield _with_measures(rules, None if found.measures is None else found.measures[place])
+        evidence = found.evidence
+        yield _with_measures(rules, None if evidence is None else evidence.table(place.start, place.stop))
         first = place.stop
 
 

@@ -23,15 +23,27 @@ from shortcut_miner.encoding import (
 from shortcut_miner.errors import SourceError
 from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.backends import Backend, resolve_backend
-from shortcut_miner.mining.evidence.family import SearchedFamily
-from shortcut_miner.mining.evidence.verdicts import Counts, VerdictConfig, is_held_out, rule_measures
-from shortcut_miner.mining.matcher import Accepted, MatchTotals, RuleIndex, index_for, match_totals
+from shortcut_miner.mining.evidence.verdicts import (
+    Counts,
+    Evidence,
+    VerdictConfig,
+    is_held_out,
+    rule_evidence,
+)
+from shortcut_miner.mining.matcher import (
+    Accepted,
+    MatchTotals,
+    RuleTotals,
+    index_for,
+    match_totals,
+    rule_totals,
+)
 from shortcut_miner.mining.memory import BYTES_A_MEASURED_RULE, check_fits
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.search import search_rules
 from shortcut_miner.sources.questions.table_rows import GROUP
 from shortcut_miner.timing import OnStage, StageCost, timed
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import GroupedRows, Transactions
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,9 +60,8 @@ class Shortcuts:
         The surviving rules in rule order; positions are rule ids.
     dropped_rules : RuleArrays
         Confident rules that the superset filter dropped, in rule order.
-    train_totals, val_totals : MatchTotals
-        The surviving rules on training rows (right: the majority answer) and on validation rows
-        (right: any annotator's answer).
+    val_totals : MatchTotals
+        The surviving rules on validation rows (right: any annotator's answer).
     subset : String per validation row
         "hard", "easy" or "counterexamples".
     kept : int64[]
@@ -67,10 +78,8 @@ class Shortcuts:
         The cap on antecedents that held: the config's, or what fitted in memory.
     is_complete : bool
         False if the cap ended the search.
-    measures : pl.DataFrame or None
-        One row a rule, see :func:`shortcut_miner.mining.evidence.verdicts.rule_measures`; None if not wanted.
-    family : SearchedFamily or None
-        What the q values among `measures` correct for.
+    evidence : Evidence or None
+        What the rows say about each rule; None if not wanted.
     backend : str
         Name of the backend that searched and matched.
     """
@@ -80,7 +89,6 @@ class Shortcuts:
     holdout: Transactions | None
     rules: RuleArrays
     dropped_rules: RuleArrays
-    train_totals: MatchTotals
     val_totals: MatchTotals
     subset: pl.Series
     kept: npt.NDArray[np.int64]
@@ -91,8 +99,7 @@ class Shortcuts:
     confident_count: int
     max_rules: int
     is_complete: bool
-    measures: pl.DataFrame | None
-    family: SearchedFamily | None
+    evidence: Evidence | None
     backend: str
 
 
@@ -185,23 +192,26 @@ def find_shortcuts(
     with timed(costs, "match", on_stage):
         index = index_for(rules, training)
         val_totals = match_totals(index, validation, accepted, threads, chosen)
-        train_totals = match_totals(index, training, None, threads, chosen)
+        kept = classifier.kept_rules(index, training, threads, chosen)
     with timed(costs, "classify", on_stage):
-        kept = classifier.kept_rules(train_totals)
-        predicted, predicted_by = classifier.predict(rules, kept, validation, config.vote or "best", chosen)
-    measures, family = None, None
+        answering = classifier.RuleClassifier.of(rules, kept, training)
+        vote = config.vote or "best"
+        predicted, predicted_by = classifier.predict(answering, validation, vote, threads, chosen)
+    evidence = None
     if measure:
         check_fits(len(rules), BYTES_A_MEASURED_RULE)
         with timed(costs, "measure", on_stage):
-            measures, family = rule_measures(
+            on_validation = RuleTotals.of_no_rows(len(rules), training.vocabulary.class_count)
+            on_validation.add(validation, val_totals)
+            on_holdout = None if holdout is None else rule_totals(index, holdout, threads, chosen)
+            evidence = rule_evidence(
                 rules,
                 found.antecedents,
-                training,
+                GroupedRows(training, types),
                 mining,
-                groups=types,
-                validation=Counts.matched(rules, validation, val_totals),
-                holdout=None if holdout is None else _counts(rules, index, holdout, threads, chosen),
-                thresholds=_thresholds(config),
+                validation=Counts.matched(on_validation),
+                holdout=None if on_holdout is None else Counts.matched(on_holdout),
+                thresholds=thresholds(config),
                 index=index,
                 threads=threads,
                 backend=chosen,
@@ -212,7 +222,6 @@ def find_shortcuts(
         holdout=holdout,
         rules=rules,
         dropped_rules=found.dropped_rules,
-        train_totals=train_totals,
         val_totals=val_totals,
         subset=subsets(val_totals),
         kept=kept,
@@ -223,8 +232,7 @@ def find_shortcuts(
         confident_count=found.confident_count,
         max_rules=found.max_rules,
         is_complete=found.is_complete,
-        measures=measures,
-        family=family,
+        evidence=evidence,
         backend=chosen.name,
     )
 
@@ -284,13 +292,8 @@ def _encode_others(
     )
 
 
-def _counts(
-    rules: RuleArrays, index: RuleIndex, rows: Transactions, threads: int | None, backend: Backend
-) -> Counts:
-    return Counts.matched(rules, rows, match_totals(index, rows, None, threads, backend))
-
-
-def _thresholds(config: VqaCeConfig) -> VerdictConfig:
+def thresholds(config: VqaCeConfig) -> VerdictConfig:
+    """Return where the verdicts begin."""
     return VerdictConfig(
         max_q=config.max_q, max_improvement_p=config.max_improvement_p, min_val_count=config.min_val_count
     )
