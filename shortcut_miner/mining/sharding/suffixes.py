@@ -8,7 +8,7 @@ import numpy.typing as npt
 from shortcut_miner.mining.arrays import DistinctRows, Numbers
 from shortcut_miner.transactions import RowBlocks, Transactions
 
-# Measured, and rounded up: what mining takes for a row and an item that a shard keeps, with the search's copies in
+# Measured, and rounded up: what mining takes for a row and an item of a shard, with the search's copies in
 # class order and by first item included.
 BYTES_A_ROW = 120
 BYTES_AN_ITEM = 40
