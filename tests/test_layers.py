@@ -29,6 +29,8 @@ LAYERS = (
         "work_folders",
         "content_digest",
         "kernels_numba",
+        "row_merging",
+        "row_files",
     ),
     ("sources", "encoding"),
     ("mining", "scoring"),

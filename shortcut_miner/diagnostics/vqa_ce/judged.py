@@ -126,14 +126,15 @@ def judge_questions(
     """
     tallies = RuleTallies.none_of(validation, rules)
     found = []
-    for block in validation.blocks():
-        totals = match_totals(index, block.rows, block.accepted, threads, backend)
-        tallies.add(block.rows, totals)
-        predicted = classifier.predict(rules, kept, block.rows, vote, backend)
-        judged = _with_verdicts(block, totals, *predicted)
-        spool.append(judged)
-        is_number = pl.col("question_id").str.contains(NUMBER).all()
-        found.append(judged.group_by("subset").agg(rows=pl.len(), has_numbers=is_number))
+    is_number = pl.col("question_id").str.contains(NUMBER).all()
+    with spool.writing() as append:
+        for block in validation.blocks():
+            totals = match_totals(index, block.rows, block.accepted, threads, backend)
+            tallies.add(block.rows, totals)
+            predicted = classifier.predict(rules, kept, block.rows, vote, backend)
+            judged = _with_verdicts(block, totals, *predicted)
+            append(judged)
+            found.append(judged.group_by("subset").agg(rows=pl.len(), has_numbers=is_number))
     subsets = pl.concat(found).group_by("subset").agg(pl.col("rows").sum(), pl.col("has_numbers").all())
     counts = dict(subsets.select("subset", "rows").iter_rows())
     return Judged(
