@@ -19,7 +19,7 @@ from shortcut_miner.mining.matches import Accepted, MatchTotals
 from shortcut_miner.mining.rules import BestSubsets, RuleArrays
 from shortcut_miner.mining.trie import RuleIndex
 from shortcut_miner.options import SupersetFilter
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import RowBlocks, Transactions
 
 
 class _Known(NamedTuple):
@@ -63,7 +63,7 @@ class Backend:
     match_totals: Callable[[RuleIndex, Transactions, Accepted | None, int | None], MatchTotals]
     match_pairs: Callable[[RuleIndex, Transactions, Ints | None], Iterator[tuple[int, Ints, Ints]]]
     sum_where_fired: Callable[[RuleIndex, Transactions, Ints, Numbers, Numbers, int | None], Ints]
-    best_subsets: Callable[[RuleArrays, Antecedents, Transactions, int | None], BestSubsets]
+    best_subsets: Callable[[RuleArrays, Antecedents, RowBlocks, int | None], BestSubsets]
 
 
 def resolve_backend(backend: str | Backend = "auto") -> Backend:

@@ -9,7 +9,7 @@ import numpy as np
 
 from shortcut_miner.mining.arrays import Ints, Numbers, Trie
 from shortcut_miner.mining.rules import RuleArrays
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import RowBlocks
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class RuleIndex:
         return len(self.trie.rule_class)
 
 
-def index_for(rules: RuleArrays | RuleIndex, transactions: Transactions) -> RuleIndex:
+def index_for(rules: RuleArrays | RuleIndex, rows: RowBlocks) -> RuleIndex:
     """Return the index of `rules` that suits these rows: their rare items first; an index as it is."""
     if isinstance(rules, RuleIndex):
         return rules
-    return index_rules(rules, transactions.item_frequency)
+    return index_rules(rules, rows.item_frequency)
 
 
 def index_rules(rules: RuleArrays, item_frequency: Ints) -> RuleIndex:

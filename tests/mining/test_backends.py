@@ -122,7 +122,7 @@ class TestTheChosenBackendDoesAllTheWork:
     def test_in_a_build(self, spy: Backend, used: set[str], preset: str) -> None:
         found = find_shortcuts(*self.questions(), None, self.config(preset), backend=spy)
         assert found.backend == "spy"
-        assert found.measures is not None
+        assert found.evidence is not None
         assert used >= {*JOBS} - {"match_pairs"}
         assert ("match_pairs" in used) == (preset == "paper")  # whose classifier weighs all firing rules
 
