@@ -32,7 +32,7 @@ LAYERS = (
         "row_merging",
         "row_files",
     ),
-    ("sources", "encoding"),
+    ("sources", "encoding", "encoding_batches", "encoding_spool"),
     ("mining", "scoring"),
     ("datasets",),
     ("diagnostics",),
