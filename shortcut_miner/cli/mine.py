@@ -8,6 +8,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from shortcut_miner.cli.console import note, print_json
+from shortcut_miner.cli.kernels import ROW_DIGESTS
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Column = Annotated[str | None, Parameter(group=INPUTS)]
 Choose = Parameter(group=METHOD)
 # What --superset-filter needs beside the search's own.
-_KERNELS = ("filter", "mine", "pairs", "rows", "space")
+_KERNELS = ("filter", "mine", "pairs", ROW_DIGESTS, "rows", "space")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

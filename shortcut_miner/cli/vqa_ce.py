@@ -15,6 +15,7 @@ from shortcut_miner.cli.console import (
     print_text,
     print_title,
 )
+from shortcut_miner.cli.kernels import ROW_DIGESTS, kernel_names
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
@@ -72,6 +73,12 @@ _NUMBERS = ("rule", "fires", "agrees", "counterexamples", "agrees there", "q the
 _SPARE = ("fires", "agrees", "rule", "q there")
 
 
+def _kernels(files: Files) -> tuple[str, ...]:
+    """Return the kernel files that a build needs: all of mining, and for tables that of their digests."""
+    is_table = files is not None and files.table is not None
+    return (*kernel_names(), ROW_DIGESTS) if is_table else ()
+
+
 def build(
     files: Files = None,
     *,
@@ -94,7 +101,7 @@ def build(
             files, method, target, limit=rows, threads=threads, force=force, on_stage=on_stage
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=())
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files))
 
 
 def score(
@@ -251,7 +258,7 @@ def sweep(
             on_stage=on_stage,
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=(), show=_show_sweep)
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files), show=_show_sweep)
 
 
 def _show_sweep(report: "SweepReport", shown: Shown, wall_seconds: float) -> None:

@@ -59,8 +59,9 @@ FILES_NEEDED = """
 import json, sys
 from numba.extending import is_jitted
 from shortcut_miner.cli.run import run
+KERNELS = ("shortcut_miner.mining.kernels_numba.", "shortcut_miner.kernels_numba.")
 code = run(sys.argv[1:])
-modules = [module for name, module in sys.modules.items() if ".mining.kernels_numba." in name]
+modules = [module for name, module in sys.modules.items() if name.startswith(KERNELS)]
 waiting = [one for module in modules for one in vars(module).values() if is_jitted(one) and one.signatures]
 needed = set()
 while waiting:

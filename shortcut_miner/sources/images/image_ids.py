@@ -37,8 +37,14 @@ def canonical_image_ids(ids: pl.Series) -> tuple[pl.Series, tuple[str, ...]]:
     """
     table, notes = with_whole_ids(pl.DataFrame({"image_id": ids}), "image_id")
     ids = table["image_id"].alias(ids.name)
+    shortened, count = with_short_names(ids)
+    return shortened, (*notes, *([shortened_note(count, ids.drop_nulls().n_unique())] if count else []))
+
+
+def with_short_names(ids: pl.Series) -> tuple[pl.Series, int]:
+    """Return ids (text) with COCO's file names shortened, and how many different ones."""
     if not (ids.str.len_bytes() >= _SHORTEST).any():
-        return ids, notes
+        return ids, 0
     distinct = ids.drop_nulls().unique(maintain_order=True)
     shortened = distinct.to_frame("given").with_columns(
         digits=pl.coalesce(pl.col("given").str.extract(_COCO, 1), pl.col("given").str.extract(_COCO, 2))
@@ -47,12 +53,13 @@ def canonical_image_ids(ids: pl.Series) -> tuple[pl.Series, tuple[str, ...]]:
         short=pl.col("digits").str.strip_chars_start("0").replace("", "0")
     )
     if changed.is_empty():
-        return ids, notes
-    replaced = ids.replace(changed["given"], changed["short"])
-    return replaced, (
-        *notes,
-        f"COCO image names shortened to their numbers: {len(changed):,} of {len(distinct):,} images",
-    )
+        return ids, 0
+    return ids.replace(changed["given"], changed["short"]), len(changed)
+
+
+def shortened_note(changed: int, images: int) -> str:
+    """Return the note on names that were shortened, of how many images."""
+    return f"COCO image names shortened to their numbers: {changed:,} of {images:,} images"
 
 
 def check_image_join(
