@@ -100,6 +100,11 @@ class Prepared:
     validation: EncodedQuestions
     holdout: EncodedQuestions | None = None
 
+    @property
+    def mined_rows(self) -> Transactions | RowFiles:
+        """The training rows without their groups."""
+        return self.training.rows if isinstance(self.training, GroupedRows) else self.training
+
 
 def prepare_frames(
     train: pl.DataFrame, val: pl.DataFrame, labels: pl.DataFrame | None, config: VqaCeConfig

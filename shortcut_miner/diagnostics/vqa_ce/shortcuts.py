@@ -23,6 +23,7 @@ from shortcut_miner.mining.matcher import index_for
 from shortcut_miner.mining.memory import BYTES_A_MEASURED_RULE, check_fits
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.search import search_rules
+from shortcut_miner.mining.sharding.run import Distribution
 from shortcut_miner.row_files import RowFiles
 from shortcut_miner.timing import OnStage, StageCost, timed
 from shortcut_miner.transactions import GroupedRows
@@ -135,6 +136,7 @@ def find_in(
     spool: Spool,
     *,
     measure: bool = True,
+    distribution: Distribution | None = None,
     threads: int | None,
     backend: Backend,
     costs: list[StageCost],
@@ -152,6 +154,8 @@ def find_in(
         Empty; takes the validation questions with what the rules make of them.
     measure : bool
         Whether to compute the rules' further measures and verdicts.
+    distribution : Distribution, optional
+        Where and in how many shards to mine, and in how much memory.
     threads : int, optional
         Default: all processors, or ``NUMBA_NUM_THREADS``.
     backend : Backend
@@ -169,8 +173,8 @@ def find_in(
     training = prepared.training
     mining = _search_config(config, training.transaction_count)
     found = search_rules(
-        training.rows, mining, keep_dropped=config.keep_dropped, allow_incomplete=True,
-        threads=threads, backend=backend, costs=costs, on_stage=on_stage,
+        prepared.mined_rows, mining, keep_dropped=config.keep_dropped, allow_incomplete=True,
+        distribution=distribution, threads=threads, backend=backend, costs=costs, on_stage=on_stage,
     )  # fmt: skip
     rules = found.rules
     with timed(costs, "classify", on_stage):
