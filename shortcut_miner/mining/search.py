@@ -4,15 +4,15 @@ import dataclasses
 from collections.abc import Callable
 
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.mining.antecedents import Antecedents, Mask, SearchConfig
+from shortcut_miner.mining.antecedents import Antecedents, SearchConfig
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.memory import which_fit
 from shortcut_miner.mining.miner import mine_antecedents
-from shortcut_miner.mining.rules import RuleArrays, rule_order
+from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.sharding.run import Distribution, mine_in_shards
 from shortcut_miner.timing import StageCost, timed
-from shortcut_miner.transactions import RowBlocks, Transactions, Vocabulary
+from shortcut_miner.transactions import RowBlocks, Transactions
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -110,10 +110,14 @@ def search_rules(
         )
     with timed(costs, "filter", on_stage):
         dropped = dropped_by_subset(antecedents, config.superset_filter, config.empty_rule, threads, chosen)
-        confident, is_dropped = select_rules(antecedents, dropped, config.min_confidence, config.empty_rule)
-        rules = _in_order(confident, ~is_dropped, rows.vocabulary)
-        dropped_rules = _in_order(confident, is_dropped & keep_dropped, rows.vocabulary)
-    return FoundRules(antecedents, rules, dropped_rules, len(confident), max_rules, chosen.name)
+        rules, is_dropped = select_rules(antecedents, dropped, config.min_confidence, config.empty_rule)
+        confident_count = len(rules)
+        dropped_rules = rules.take(is_dropped & keep_dropped)
+        if is_dropped.any():
+            rules = rules.take(~is_dropped)
+        for found in (rules, dropped_rules):
+            found.sort(rows.vocabulary)
+    return FoundRules(antecedents, rules, dropped_rules, confident_count, max_rules, chosen.name)
 
 
 def cut_text(max_rules: int, *, derived: bool) -> str:
@@ -123,8 +127,3 @@ def cut_text(max_rules: int, *, derived: bool) -> str:
         f"mining stopped after max_rules = {max_rules:,} antecedents{of_memory}; what it found is exact, but "
         "longer rules of rarer items are missing. Raise --min-count or --max-rules."
     )
-
-
-def _in_order(rules: RuleArrays, which: Mask, vocabulary: Vocabulary) -> RuleArrays:
-    chosen = rules if which.all() else rules.take(which)  # a copy costs as much as the rules
-    return chosen.take(rule_order(chosen, vocabulary))

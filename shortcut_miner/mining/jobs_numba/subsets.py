@@ -18,7 +18,7 @@ from shortcut_miner.mining.trie import index_rules
 from shortcut_miner.transactions import RowBlocks, Transactions
 
 # The rules of a block have at most this many subsets in all: it bounds memory.
-_SUBSETS_A_BLOCK = 1 << 25
+_SUBSETS_A_BLOCK = 1 << 23
 _PAIRS_A_TASK = 1 << 15
 _PADDING = np.iinfo(np.int32).max
 
