@@ -32,6 +32,7 @@ SupersetFilter = Literal["immediate", "all", "none"]
 AnswerTies = Literal["first", "lexicographic"]
 SweepScorer = Literal["auto", "vqa-official", "vqa-normalized", "three-agree", "any-answer", "exact"]
 Scorer = Literal[SweepScorer, "soft-labels"]
+BackendName = Literal["auto", "numba", "cupy"]
 
 # How to find the answer in a model's text, or "after:TEXT".
 EXTRACTIONS = ("first-line", "last-word", "choices")

@@ -10,6 +10,7 @@ from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
 
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.options import BackendName
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -79,6 +80,14 @@ Threads = Annotated[
         group=METHOD,
         validator=_POSITIVE,
         help="Default: all processors. The result is the same for any number.",
+    ),
+]
+Compute = Annotated[
+    BackendName,
+    Parameter(
+        name="--backend",
+        group=METHOD,
+        help="What does the search: numba on processors, cupy on a CUDA device. The result is the same.",
     ),
 ]
 Out = Annotated[Path | None, Parameter(group=OUTPUT)]

@@ -21,6 +21,7 @@ from shortcut_miner.cli.options import (
     INPUTS,
     METHOD,
     BuildOut,
+    Compute,
     ConfigFile,
     DryRun,
     FirstRows,
@@ -86,6 +87,7 @@ def build(
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     threads: Threads = None,
+    backend: Compute = "auto",
     out: BuildOut = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -98,10 +100,17 @@ def build(
 
         assert files is not None
         return build_folder(
-            files, method, target, limit=rows, threads=threads, force=force, on_stage=on_stage
+            files,
+            method,
+            target,
+            limit=rows,
+            threads=threads,
+            backend=backend,
+            force=force,
+            on_stage=on_stage,
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files))
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files), backend=backend)
 
 
 def score(
@@ -222,6 +231,7 @@ def sweep(
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     threads: Threads = None,
+    backend: Compute = "auto",
     out: Out = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -254,11 +264,14 @@ def sweep(
             scorer=scorer,
             limit=rows,
             threads=threads,
+            backend=backend,
             force=force,
             on_stage=on_stage,
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files), show=_show_sweep)
+    return run_build(
+        work, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files), backend=backend, show=_show_sweep
+    )
 
 
 def _show_sweep(report: "SweepReport", shown: Shown, wall_seconds: float) -> None:
