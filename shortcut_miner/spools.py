@@ -5,6 +5,7 @@ complete. A table that fits in the memory given is written as one file.
 """
 
 import contextlib
+import itertools
 import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -79,8 +80,8 @@ def sorted_blocks(folder: Path, key: str, *, memory: int, rows: int = BLOCK_ROWS
         parts = sorted(key for run in runs for key in run.first_keys)
         size = sum(run.size for run in runs) / max(1, len(parts))
         bounds = Counter(parts[:: max(1, int(memory / _WAITING_SHARE / max(1, size)))])
-        lows: list[str] = [*bounds]
-        for low, high in zip(lows, [*lows[1:], None], strict=True):
+        ends: list[Any] = [*bounds, None]
+        for low, high in itertools.pairwise(ends):
             if bounds[low] > 1:  # a key with more rows than fit: in order as they are
                 for run in runs:
                     for part in run.parts(low, low):
