@@ -108,9 +108,10 @@ def _pieces(batches: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
 
 def _words(strings: Strings, questions: pl.Series, tokenizer: Tokenizer) -> Lists:
     """Return the words of each question; a text is read once, however often it is asked."""
-    texts = Strings()
-    numbers = texts.numbers("question", questions)
-    return strings.lists("words", tokenize(texts.known("question"), tokenizer)).taken(numbers)
+    numbered = questions.cast(pl.Categorical(pl.Categories.random()))
+    distinct = numbered.drop_nulls().unique()
+    texts = distinct.gather(distinct.to_physical().arg_sort()).cast(pl.String)
+    return strings.lists("words", tokenize(texts, tokenizer)).taken(numbered.to_physical())
 
 
 def _objects(strings: Strings, questions: pl.DataFrame, images: _Images | None) -> Lists:

@@ -5,6 +5,7 @@ A folder holds ``rows.parquet`` (columns items, class, weight and group; a row g
 their name last: a folder with facts is complete. This module needs NumPy and PyArrow alone.
 """
 
+import contextlib
 import dataclasses
 import zipfile
 from collections.abc import Iterator
@@ -173,7 +174,8 @@ class RowWriter:
         if kind is None:
             self.close()
         elif self._files is None:
-            self._parquet.close()
+            with contextlib.suppress(OSError, pa.ArrowException):  # on a full disk the end can't be written
+                self._parquet.close()
             for name in (ROWS, NAMES, FACTS):
                 _draft(self._folder / name).unlink(missing_ok=True)
 

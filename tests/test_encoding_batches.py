@@ -1,5 +1,7 @@
 """Rows encoded in batches are those of the functions that have all rows in memory."""
 
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -225,3 +227,42 @@ def test_numbers_stay_while_strings_are_met() -> None:
     assert [names[number] for number in again] == ["b", "c", "a"]
     assert "objects" not in strings
     assert strings.known("objects").to_list() == []
+
+
+# ---- memory ----
+
+MEASURE = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+import polars as pl
+from shortcut_miner.encoding_batches import encode_training_batches
+
+ROWS, WORDS = 1 << 15, pl.Series([f"word{k}" for k in range(900)])
+
+def batches(count):
+    for seed in range(count):
+        drawn = np.random.default_rng(seed).integers(0, 900, 12 * ROWS)
+        lists = pl.Series(WORDS.gather(drawn).reshape((ROWS, 12))).cast(pl.List(pl.String))
+        texts = lists.list.slice(0, 6).list.join(" ")
+        yield pl.DataFrame({"question": texts, "labels": lists.list.slice(6), "answer": texts.str.head(6)})
+
+files = encode_training_batches(batches(int(sys.argv[2])), None, Path(sys.argv[1]))
+for block in files.blocks():
+    pass
+unit = 1 if sys.platform == "darwin" else 1024
+print(len(files), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit)
+"""
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
+    peaks = {}
+    for count in (16, 64):
+        command = [sys.executable, "-c", MEASURE, str(tmp_path), str(count)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        rows, peak = map(int, done.stdout.split())
+        assert rows > 0.99 * count * 2**15
+        peaks[rows] = peak
+    (few, low), (many, high) = sorted(peaks.items())
+    assert (high - low) / (many - few) < 12  # bytes; a row has 12 items and so takes more than 60 in memory

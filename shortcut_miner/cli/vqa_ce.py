@@ -270,7 +270,13 @@ def sweep(
         )
 
     return run_build(
-        work, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files), backend=backend, show=_show_sweep
+        work,
+        out=out,
+        dry_run=dry_run,
+        shown=shown,
+        kernels=_kernels(files),
+        backend=backend,
+        show=_show_sweep,
     )
 
 
