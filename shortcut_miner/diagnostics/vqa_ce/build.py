@@ -29,6 +29,7 @@ from shortcut_miner.diagnostics.vqa_ce.streamed import (
 )
 from shortcut_miner.diagnostics.vqa_ce.tables import Tables, open_tables, with_own_splits
 from shortcut_miner.mining.backends import Backend, resolve_backend
+from shortcut_miner.mining.executors import resolve_engine
 from shortcut_miner.mining.search import cut_text
 from shortcut_miner.mining.sharding.run import Distribution
 from shortcut_miner.mining.threads import thread_count
@@ -107,11 +108,12 @@ def build(
     opened = open_tables(files, config)
     config = config.for_files(files, has_labels=opened is not None and opened.has_labels)
     chosen = resolve_backend(backend)
-    run = Run(
-        files=files, backend=chosen.name, threads=threads or thread_count(), on_stage=on_stage, force=force
-    )
-    run.check_out(out, outputs.COMMAND, options_of(config, limit), outputs.file_names(config))
     distribution = distribution or Distribution()
+    run = Run(
+        files=files, backend=chosen.name, threads=threads or thread_count(), on_stage=on_stage, force=force,
+        executor=None if distribution.executor is None else resolve_engine(distribution.executor).name,
+    )  # fmt: skip
+    run.check_out(out, outputs.COMMAND, options_of(config, limit), outputs.file_names(config))
     ready_to_mine = (
         partial(_on_disk, tables=opened)
         if opened is not None and are_streamed(opened, distribution)
@@ -124,6 +126,8 @@ def build(
             on_stage=on_stage,
         )  # fmt: skip
         facts = ready.facts
+        if distribution.memory is not None:
+            run.limits["memory"] = distribution.memory
         if config.max_rules is None:
             run.limits["max_rules"] = found.max_rules
         if not found.is_complete:
