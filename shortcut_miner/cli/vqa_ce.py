@@ -26,17 +26,21 @@ from shortcut_miner.cli.options import (
     DryRun,
     FirstRows,
     Force,
+    Memory,
     MostShown,
     NamedFiles,
     Out,
+    Shards,
     Shown,
     Threads,
+    WhereToMine,
+    Work,
     file_lists,
     numbers_list,
 )
 from shortcut_miner.cli.room import run_build, run_score
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
-from shortcut_miner.options import SweepScorer
+from shortcut_miner.options import SweepScorer, memory_bytes
 from shortcut_miner.timing import cost_text
 
 if TYPE_CHECKING:
@@ -88,6 +92,10 @@ def build(
     config: ConfigFile = None,
     threads: Threads = None,
     backend: Compute = "auto",
+    memory: Memory = None,
+    executor: WhereToMine = None,
+    shards: Shards = None,
+    work: Work = None,
     out: BuildOut = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -95,8 +103,9 @@ def build(
 ) -> int:
     """Build a VQA-CE folder."""
 
-    def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
+    def run(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
         from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
+        from shortcut_miner.mining.sharding.run import Distribution
 
         assert files is not None
         return build_folder(
@@ -106,11 +115,14 @@ def build(
             limit=rows,
             threads=threads,
             backend=backend,
+            distribution=Distribution(
+                executor=executor, shards=shards, work=work, memory=memory_bytes(memory)
+            ),
             force=force,
             on_stage=on_stage,
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files), backend=backend)
+    return run_build(run, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files), backend=backend)
 
 
 def score(

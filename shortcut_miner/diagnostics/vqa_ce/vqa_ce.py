@@ -34,10 +34,13 @@ from shortcut_miner.options import (
     as_path_if_given,
     check_counts,
     fields_from,
+    memory_bytes,
     options_from,
 )
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from shortcut_miner.diagnostics.vqa_ce.explain import Explanation
     from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
     from shortcut_miner.diagnostics.vqa_ce.score import ScoreReport
@@ -60,6 +63,10 @@ def build(
     limit: int | None = None,
     threads: int | None = None,
     backend: BackendName = "auto",
+    memory: str | int | None = None,
+    executor: "str | Executor | None" = None,
+    shards: int | None = None,
+    work: PathText | None = None,
     force: bool = False,
     config: VqaCeConfig | None = None,
     columns: str | None = None,
@@ -122,6 +129,7 @@ def build(
     given = locals()  # the arguments by name
     check_counts(limit=limit, threads=threads)
     from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
+    from shortcut_miner.mining.sharding.run import Distribution
 
     return build_folder(
         fields_from(VqaCeFiles, given),
@@ -130,6 +138,9 @@ def build(
         limit=limit,
         threads=threads,
         backend=backend,
+        distribution=Distribution(
+            executor=executor, shards=shards, work=as_path_if_given("work", work), memory=memory_bytes(memory)
+        ),
         force=force,
     )
 

@@ -100,7 +100,8 @@ def laid_out(
 ) -> list[Level]:
     """Return the antecedents of each length from 1 on, those of 2 and more from what the chunks found.
 
-    `first_level` lists the first items from number `lowest` on, without gaps. The chunks are emptied on the way, so that nothing is in memory twice.
+    `first_level` lists the first items from number `lowest` on, without gaps. The chunks are emptied on the
+    way, so that nothing is in memory twice.
     """
     sizes = np.zeros(max_antecedent + 1, np.int64)
     for part in (part for parts in chunks for part in parts):

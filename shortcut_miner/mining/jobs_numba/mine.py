@@ -63,8 +63,9 @@ def _found_from(
     """Return the antecedents whose first item is one of the miner's first..stop-1."""
     root = root_level(rows, stop - first)
     chunks, is_complete = _search(job, first, stop, config, threads or thread_count())
-    singles = Level(*[field[first:stop] for field in job.first_level[:-1]], no_children(stop - first))
-    levels = laid_out(chunks, config.max_antecedent, singles, first)
+    *singles, _ = (field[first:stop] for field in job.first_level)
+    first_level = Level._make((*singles, no_children(stop - first)))
+    levels = laid_out(chunks, config.max_antecedent, first_level, first)
     return Antecedents((root, *levels), job.item_names, is_complete)
 
 
@@ -153,9 +154,7 @@ def _search(
     return gathered.whole_first_items(), gathered.is_complete
 
 
-def _space(
-    job: _Job, first: int, stop: int, max_antecedent: int, buffer_room: int
-) -> space_kernels.Space:
+def _space(job: _Job, first: int, stop: int, max_antecedent: int, buffer_room: int) -> space_kernels.Space:
     """Return one thread's working memory, large enough for the largest of the first items first..stop-1."""
     depth = max_antecedent - 1
     items = len(job.item_names)

@@ -1,1 +1,1 @@
-"""A search in parts: each mines the antecedents of a range of first items, anywhere, and all are put together."""
+"""A search in parts: ranges of first items, each mined alone, wherever, and put together as one result."""

@@ -75,7 +75,5 @@ def _joined(parts: list[Transactions], vocabulary: Vocabulary) -> Transactions:
     lengths = [np.diff(part.offsets) for part in parts]
     fields = [[part.items, part.classes, part.weights] for part in parts]
     empty = [np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64)]
-    items, classes, weights = (
-        np.concatenate(columns) for columns in zip(empty, *fields, strict=True)
-    )
+    items, classes, weights = (np.concatenate(columns) for columns in zip(empty, *fields, strict=True))
     return Transactions(np.cumsum(np.concatenate([[0], *lengths])), items, classes, weights, vocabulary)
