@@ -36,7 +36,7 @@ def world_transactions(
     """
     world = make_world(seed, labels_an_image)
     wording, slots = wording_of(world)
-    word_count = wording.max() + 1 + LABELS + WORDS + name_count(2 * (rows + ROWS_A_GROUP))
+    word_count = wording.max() + 1 + LABELS + WORDS + name_count(world, 2 * (rows + ROWS_A_GROUP))
     items, answers, left = [], [], rows
     for group in range(2 * (rows // ROWS_A_GROUP + 1)):
         questions = make_questions(world, group)

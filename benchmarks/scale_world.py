@@ -60,7 +60,6 @@ ROWS_A_GROUP = 1 << 17
 QUESTIONS_AN_IMAGE = 4
 VAL_SHARE, ABSENT_SHARE, USUAL_SHARE, TAIL_SHARE, NAME_SHARE = 0.1, 0.35, 0.5, 0.5, 0.04
 TOPIC_LABEL_SHARE, TOPIC_WORD_SHARE, TOPIC_TEMPLATE_SHARE = 0.6, 0.6, 0.4
-NAMES_A_ROOT = 8  # there are so many rare names for each square root of a row
 LEVELS = 1 << 16
 
 Ints = NDArray[np.integer[Any]]
@@ -120,11 +119,6 @@ def make_patterns() -> Patterns:
     return Patterns(texts=texts, starts=starts, pieces=np.array(pieces), literals=list(literals))
 
 
-def name_count(rows: int) -> int:
-    """Return how many rare names there are for so many rows."""
-    return int(NAMES_A_ROOT * rows**0.5)
-
-
 def name_of(number: int) -> str:
     """Return a rare name, one for each number from 0 on, that is none of the language's words."""
     consonants, vowels = "bdfgklmnprstvz", "aeiou"
@@ -141,12 +135,13 @@ class World:
 
     seed: int
     labels_an_image: int  # draws at most; repeated ones count once
+    names_a_root: int  # there are so many rare names for each square root of a row
     vocabulary: Vocabulary
     habits: Habits
     patterns: Patterns
 
 
-def make_world(seed: int = 0, labels_an_image: int = 7) -> World:
+def make_world(seed: int = 0, labels_an_image: int = 7, names_a_root: int = 8) -> World:
     """Return the world of a seed."""
     rng = np.random.default_rng(seed)
     vocabulary = make_vocabulary(rng)
@@ -156,10 +151,16 @@ def make_world(seed: int = 0, labels_an_image: int = 7) -> World:
     return World(
         seed=seed,
         labels_an_image=labels_an_image,
+        names_a_root=names_a_root,
         vocabulary=vocabulary,
         habits=Habits(**narrow),
         patterns=make_patterns(),
     )
+
+
+def name_count(world: World, rows: int) -> int:
+    """Return how many rare names there are for so many rows."""
+    return int(world.names_a_root * rows**0.5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,7 +276,7 @@ def make_questions(world: World, group: int) -> Questions:
     labels = np.repeat(draw_labels(rng, world, topic_of_image), QUESTIONS_AN_IMAGE, axis=0)
     topic = np.repeat(topic_of_image, QUESTIONS_AN_IMAGE)
     template = draw_templates(rng, world.habits, topic)
-    names = name_count((group + 1) * ROWS_A_GROUP)
+    names = name_count(world, (group + 1) * ROWS_A_GROUP)
     is_absent = (KINDS == "present")[template] & chance(rng, ABSENT_SHARE, len(topic))
     row = {
         "topic": topic,
@@ -338,9 +339,8 @@ def table_of(world: World, group: int) -> pa.Table:
     return pa.table(columns)
 
 
-def write_world(out: Path, rows: int, seed: int = 0) -> None:
+def write_world(out: Path, rows: int, world: World) -> None:
     """Write a table of so many rows; the file has its name only when it is complete."""
-    world = make_world(seed)
     unfinished = out.with_name(f".{out.name}.unfinished")
     # The Arrow schema is left out: it would call columns dictionaries, which few tables have.
     with pq.ParquetWriter(
@@ -361,9 +361,13 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--labels", type=int, default=7, help="drawn for an image; default: 7, 4.7 of them distinct"
+    )
+    parser.add_argument("--names", type=int, default=8, help="rare names for each root of a row; default: 8")
     arguments = parser.parse_args()
     started = time.perf_counter()
-    write_world(arguments.out, arguments.rows, arguments.seed)
+    write_world(arguments.out, arguments.rows, make_world(arguments.seed, arguments.labels, arguments.names))
     took = time.perf_counter() - started
     size = arguments.out.stat().st_size
     print(f"{arguments.out}: {arguments.rows:,} rows, {size / 1e6:,.0f} MB, {took:.1f} s")
