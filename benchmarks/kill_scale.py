@@ -3,10 +3,11 @@
     python benchmarks/kill_scale.py --rows 1000000 --executor local[2] dask --trials 5 --kills 3 --seed 0
 
 An undisturbed build gives the bytes to reach, and how long one takes. A trial starts the same build with an
-executor, kills it or one of its workers at a moment drawn from that time, starts it again at once with the same
-folders, up to --kills times, and then lets it run. At every end the output is there with all its bytes or not
-there at all. "dask" is a cluster of two workers on this machine; its workers are killed, never its scheduler.
-The script fails at the first difference and names the seed of the trial. Linux only.
+executor, kills it or one of its workers at a moment drawn from that time, starts it again at once with the
+same folders, up to --kills times, and then lets it run. At every end the output is there with all its bytes or
+not there at all. "none" is the command without an executor, in memory; "dask" is a cluster of two workers on
+this machine, whose workers are killed, never its scheduler. The script fails at the first difference and names
+the seed of the trial. Linux only.
 """
 
 import argparse
@@ -97,13 +98,11 @@ def disturb(
     return "the driver", driver.wait()
 
 
-def trial(
-    seed: int, job: Job, executor: list[str], pool: list[int], kills: int, folder: Path
-) -> Counter[str]:
+def trial(seed: int, job: Job, options: list[str], pool: list[int], kills: int, folder: Path) -> Counter[str]:
     """Build with disturbances until the output is there; return how often what was killed."""
     draw, happened = random.Random(seed), Counter[str]()
     out, log = folder / "out", folder / "trial.log"
-    command = [*job.command, *executor, "--work", folder / "work", "--out", out]
+    command = [*job.command, *options, *(["--work", folder / "work"] * bool(options)), "--out", out]
     for attempt in range(kills + 1):
         driver = start(command, log)
         is_last = attempt == kills
@@ -146,12 +145,12 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[int]]]:
 
 @contextlib.contextmanager
 def executor_of(name: str, folder: Path) -> Iterator[tuple[list[str], list[int]]]:
-    """Yield the options that choose an executor, and the processes whose descendants are its workers, if not ours."""
-    if name != "dask":
-        yield ["--executor", name], []
-        return
-    with cluster(folder) as (address, keepers):
-        yield ["--executor", address], keepers
+    """Yield the options that choose an executor, and the processes that keep its workers, if not the driver."""
+    if name == "dask":
+        with cluster(folder) as (address, keepers):
+            yield ["--executor", address], keepers
+    else:
+        yield ["--executor", name] if name != "none" else [], []
 
 
 def main() -> None:
@@ -182,7 +181,8 @@ def main() -> None:
                 for seed in range(arguments.seed, arguments.seed + arguments.trials):
                     folder = Path(scratch) / f"trial_{name}_{seed}"
                     folder.mkdir()
-                    total += trial(seed, job, [*streamed, *options], pool, arguments.kills, folder)
+                    how = [*streamed, *options] if options else []
+                    total += trial(seed, job, how, pool, arguments.kills, folder)
                     shutil.rmtree(folder)
             killed = [str(total[what]) for what in ("the driver", "a worker", "rerun")]
             rows.append(
