@@ -4,10 +4,10 @@
 
 An undisturbed build gives the bytes to reach, and how long one takes. A trial starts the same build with an
 executor, kills it or one of its workers at a moment drawn from that time, starts it again at once with the
-same folders, up to --kills times, and then lets it run. At every end the output is there with all its bytes or
-not there at all. "none" is the command without an executor, in memory; "dask" is a cluster of two workers on
-this machine, whose workers are killed, never its scheduler. The script fails at the first difference and names
-the seed of the trial. Linux only.
+same folders, up to --kills times, and then lets it run. Whenever it is killed, no file that has its name has
+other bytes; when it ends, all are there, and nothing else. "none" is the command without an executor, in
+memory; "dask" is a cluster of two workers on this machine, whose workers are killed, never its scheduler.
+The script fails at the first difference and names the seed of the trial. Linux only.
 """
 
 import argparse
@@ -45,9 +45,9 @@ class Job:
 
 
 def digests_of(out: Path) -> Digests:
-    """Return the SHA-256 of every file that the byte promise covers."""
-    files = sorted(path for path in out.rglob("*") if path.is_file() and path.name != "run.json")
-    return {str(path.relative_to(out)): sha256(path.read_bytes()).hexdigest() for path in files}
+    """Return the SHA-256 of every file with a name of its own that the byte promise covers."""
+    files = (path for path in sorted(out.glob("[!.]*")) if path.name != "run.json")
+    return {path.name: sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def start(command: list[str | Path], log: Path) -> subprocess.Popen[bytes]:
@@ -101,26 +101,29 @@ def disturb(
 def trial(seed: int, job: Job, options: list[str], pool: list[int], kills: int, folder: Path) -> Counter[str]:
     """Build with disturbances until the output is there; return how often what was killed."""
     draw, happened = random.Random(seed), Counter[str]()
-    out, log = folder / "out", folder / "trial.log"
-    command = [*job.command, *options, *(["--work", folder / "work"] * bool(options)), "--out", out]
-    for attempt in range(kills + 1):
+    out, work, log = folder / "out", folder / "work", folder / "trial.log"
+    command = [*job.command, *options, *(["--work", work] * bool(options)), "--out", out]
+    for left in range(kills, -1, -1):
         driver = start(command, log)
-        is_last = attempt == kills
-        killed, code = ("nothing", driver.wait()) if is_last else disturb(draw, job, driver, pool)
+        killed, code = disturb(draw, job, driver, pool) if left else ("nothing", driver.wait())
         happened[killed] += 1
-        if out.exists() and digests_of(out) != job.digests:
-            different = [name for name, digest in job.digests.items() if digests_of(out).get(name) != digest]
-            raise SystemExit(
-                f"trial {seed}, after {killed} was killed: other bytes in {', '.join(different)}"
-            )
-        if code == 0 and out.exists():
+        there = digests_of(out)
+        different = [name for name, digest in there.items() if job.digests.get(name) != digest]
+        if different:
+            raise SystemExit(f"trial {seed}, {killed} was killed: other bytes in {', '.join(different)}")
+        if code == 0:
+            check_complete(seed, job, there, out)
             return happened
         if killed == "nothing":
-            raise SystemExit(
-                f"trial {seed}: exit code {code} of a run left alone: {log.read_text()[-2_000:]}"
-            )
-        happened["rerun"] += 1
-    raise SystemExit(f"trial {seed}: no output after {kills + 1} runs: {log.read_text()[-2_000:]}")
+            break
+    raise SystemExit(f"trial {seed}: exit code {code} of a run left alone: {log.read_text()[-2_000:]}")
+
+
+def check_complete(seed: int, job: Job, there: Digests, out: Path) -> None:
+    """Raise SystemExit unless every file is there, and nothing that a killed run left."""
+    missing, left = sorted(job.digests.keys() - there), sorted(path.name for path in out.glob(".*"))
+    if missing or left:
+        raise SystemExit(f"trial {seed}: exit code 0 without {missing}, with {left}")
 
 
 @contextlib.contextmanager
@@ -145,7 +148,7 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[int]]]:
 
 @contextlib.contextmanager
 def executor_of(name: str, folder: Path) -> Iterator[tuple[list[str], list[int]]]:
-    """Yield the options that choose an executor, and the processes that keep its workers, if not the driver."""
+    """Yield the options that choose an executor, and the processes that keep its workers, if others do."""
     if name == "dask":
         with cluster(folder) as (address, keepers):
             yield ["--executor", address], keepers
@@ -184,11 +187,11 @@ def main() -> None:
                     how = [*streamed, *options] if options else []
                     total += trial(seed, job, how, pool, arguments.kills, folder)
                     shutil.rmtree(folder)
-            killed = [str(total[what]) for what in ("the driver", "a worker", "rerun")]
+            killed = [str(total[what]) for what in ("the driver", "a worker", "nothing")]
             rows.append(
                 [f"`{name}`", str(arguments.trials), *killed, f"{arguments.trials} of {arguments.trials}"]
             )
-    columns = ["executor", "trials", "driver killed", "a worker killed", "runs begun again", "same bytes"]
+    columns = ["executor", "trials", "driver killed", "a worker killed", "left alone", "same bytes"]
     print("", markdown_table(columns, rows), sep="\n")
 
 
