@@ -78,7 +78,7 @@ def workers_of(driver: int, pool: list[int]) -> list[int]:
 def is_worker(process: int) -> bool:
     """Return whether a process is none of Python's own watchers, which outlive nothing and hold no work."""
     with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return b"tracker" not in Path(f"/proc/{process}/cmdline").read_bytes()
+        return b"resource_tracker" not in Path(f"/proc/{process}/cmdline").read_bytes()
     return False
 
 
