@@ -133,7 +133,7 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("--worlds", type=Path, default=Path(tempfile.gettempdir()) / "shortcut-miner-worlds")
     parser.add_argument("--rows", type=int, nargs="+", default=[100_000, 1_000_000])
-    parser.add_argument("--labels", type=int, default=7, help="drawn for an image; default: 7")
+    parser.add_argument("--labels", type=int, default=9, help="drawn for an image; default: 9")
     parser.add_argument("--names", type=int, default=8, help="rare names a root of the rows; default: 8")
     parser.add_argument("--memory")
     parser.add_argument("--backend")
@@ -154,7 +154,7 @@ def main() -> None:
     arguments = parsed()
     print(header(PACKAGES), flush=True)
     with tempfile.TemporaryDirectory() as folder:  # compiles the kernels, once and for all
-        build(World(rows=20_000, labels=7, names=8).table(Path(folder)), ["--min-count", "8"], Path(folder))
+        build(World(rows=20_000, labels=9, names=8).table(Path(folder)), ["--min-count", "8"], Path(folder))
     runs = []
     cases = itertools.product(range(arguments.runs), arguments.rows, arguments.shards, arguments.executor)
     for _, rows, shards, executor in cases:

@@ -172,7 +172,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     print(header(("polars", "pyarrow", "numba", "distributed")), flush=True)
-    table = World(rows=arguments.rows, labels=7, names=8).table(arguments.worlds)
+    table = World(rows=arguments.rows, labels=9, names=8).table(arguments.worlds)
     streamed = ["--memory", arguments.memory, "--shards", arguments.shards]
     rows = []
     with tempfile.TemporaryDirectory(dir=arguments.worlds) as scratch:

@@ -101,3 +101,10 @@ def items_of(wording: Table, has_slot: Ints, questions: Questions, word_count: i
     ).astype(np.int32)
     items.sort(axis=1)
     return items
+
+
+def mean_items(world: World) -> float:
+    """Return the mean number of distinct items of a question."""
+    items = items_of(*wording_of(world), make_questions(world, 0), 1 << 24)
+    is_new = items[:, 1:] != items[:, :-1]
+    return 1 + float((is_new & (items[:, 1:] < NOTHING)).sum() / len(items))

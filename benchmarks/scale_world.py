@@ -58,6 +58,8 @@ from vqa_world_model import (
 
 ROWS_A_GROUP = 1 << 17
 QUESTIONS_AN_IMAGE = 4
+# Labels drawn for an image at most, of which 5.6 are distinct; rare names for each square root of a row.
+LABELS_AN_IMAGE, NAMES_A_ROOT = 9, 8
 VAL_SHARE, ABSENT_SHARE, USUAL_SHARE, TAIL_SHARE, NAME_SHARE = 0.1, 0.35, 0.5, 0.5, 0.04
 TOPIC_LABEL_SHARE, TOPIC_WORD_SHARE, TOPIC_TEMPLATE_SHARE = 0.6, 0.6, 0.4
 LEVELS = 1 << 16
@@ -134,14 +136,16 @@ class World:
     """What all row groups share."""
 
     seed: int
-    labels_an_image: int  # draws at most; repeated ones count once
-    names_a_root: int  # there are so many rare names for each square root of a row
+    labels_an_image: int
+    names_a_root: int
     vocabulary: Vocabulary
     habits: Habits
     patterns: Patterns
 
 
-def make_world(seed: int = 0, labels_an_image: int = 7, names_a_root: int = 8) -> World:
+def make_world(
+    seed: int = 0, labels_an_image: int = LABELS_AN_IMAGE, names_a_root: int = NAMES_A_ROOT
+) -> World:
     """Return the world of a seed."""
     rng = np.random.default_rng(seed)
     vocabulary = make_vocabulary(rng)
@@ -362,9 +366,11 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--labels", type=int, default=7, help="drawn for an image; default: 7, 4.7 of them distinct"
+        "--labels", type=int, default=LABELS_AN_IMAGE, help="drawn for an image; default: %(default)s"
     )
-    parser.add_argument("--names", type=int, default=8, help="rare names for each root of a row; default: 8")
+    parser.add_argument(
+        "--names", type=int, default=NAMES_A_ROOT, help="rare names a root of the rows; default: %(default)s"
+    )
     arguments = parser.parse_args()
     started = time.perf_counter()
     write_world(arguments.out, arguments.rows, make_world(arguments.seed, arguments.labels, arguments.names))
