@@ -171,12 +171,13 @@ def name_count(world: World, rows: int) -> int:
 class Questions:
     """The questions of one row group, as numbers: arrays of length ROWS_A_GROUP.
 
-    `labels` has the labels of each row's image, ascending, -1 behind them: shape (rows, labels an image).
-    `word` and `second_word` are numbers of WORDS, and from WORDS on of rare names.
+    `labels` has the labels of each row's image, ascending, -1 behind them: shape (rows, labels an image);
+    `count` of them. `word` and `second_word` are numbers of WORDS, and from WORDS on of rare names.
     """
 
     topic: Ints
     labels: Ints
+    count: Ints
     template: Ints
     suffix: Ints
     object: Ints
@@ -234,9 +235,8 @@ def draw_words(rng: np.random.Generator, habits: Habits, topic: Ints, template: 
     return word
 
 
-def one_of(rng: np.random.Generator, labels: Ints) -> Ints:
-    """Return one of each row's labels."""
-    count = (labels >= 0).sum(axis=1)
+def one_of(rng: np.random.Generator, labels: Ints, count: Ints) -> Ints:
+    """Return one of each row's labels, of which there are so many."""
     chosen = rng.integers(LEVELS, size=len(labels), dtype=np.uint16) % count
     return labels[np.arange(len(labels)), chosen]
 
@@ -259,7 +259,7 @@ def draw_answers(rng: np.random.Generator, world: World, row: dict[str, Ints]) -
         "count": starts["number"] + np.where(is_usual, habits.label_number[thing], number),
         "number": starts["number"] + draw(rng, "number", count),
         "color": starts["color"] + np.where(is_usual, habits.label_color[thing], draw(rng, "color", count)),
-        "object": starts["label"] + one_of(rng, labels),
+        "object": starts["label"] + one_of(rng, labels, row["count"]),
         "open": habits.topic_answers[topic, preference % TOPIC_ANSWERS],
     }
     for scene, names in SCENES.items():
@@ -278,6 +278,7 @@ def make_questions(world: World, group: int) -> Questions:
     images = ROWS_A_GROUP // QUESTIONS_AN_IMAGE
     topic_of_image = draw(rng, "topic", images)
     labels = np.repeat(draw_labels(rng, world, topic_of_image), QUESTIONS_AN_IMAGE, axis=0)
+    count = (labels >= 0).sum(axis=1, dtype=np.uint16)
     topic = np.repeat(topic_of_image, QUESTIONS_AN_IMAGE)
     template = draw_templates(rng, world.habits, topic)
     names = name_count(world, (group + 1) * ROWS_A_GROUP)
@@ -285,14 +286,15 @@ def make_questions(world: World, group: int) -> Questions:
     row = {
         "topic": topic,
         "labels": labels,
+        "count": count,
         "template": template,
-        "object": np.where(is_absent, draw(rng, "label", len(topic)), one_of(rng, labels)),
+        "object": np.where(is_absent, draw(rng, "label", len(topic)), one_of(rng, labels, count)),
         "word": draw_words(rng, world.habits, topic, template, names),
     }
     return Questions(
         **row,
         suffix=draw(rng, "suffix", len(topic)),
-        other=one_of(rng, labels),
+        other=one_of(rng, labels, count),
         second_word=draw_words(rng, world.habits, topic, template, names),
         is_val=np.repeat(chance(rng, VAL_SHARE, images), QUESTIONS_AN_IMAGE),
         answer=draw_answers(rng, world, row),
@@ -329,7 +331,7 @@ def table_of(world: World, group: int) -> pa.Table:
     row = np.arange(ROWS_A_GROUP)
     image = group * (ROWS_A_GROUP // QUESTIONS_AN_IMAGE) + row // QUESTIONS_AN_IMAGE
     labels = questions.labels
-    ends = np.concatenate([[0], np.cumsum((labels >= 0).sum(axis=1))]).astype(np.int32)
+    ends = np.concatenate([[0], np.cumsum(questions.count)]).astype(np.int32)
     flat = pa.DictionaryArray.from_arrays(pa.array(labels[labels >= 0]), pa.array(vocabulary.labels))
     columns = {
         "question_id": image * 10 + row % QUESTIONS_AN_IMAGE,
@@ -353,6 +355,7 @@ def write_world(out: Path, rows: int, world: World) -> None:
         compression="snappy",
         use_dictionary=["split", "question_type", "labels.list.element", "answer"],
         store_schema=False,
+        write_statistics=False,
     ) as writer:
         for group, first in enumerate(range(0, rows, ROWS_A_GROUP)):
             writer.write_table(table_of(world, group).slice(0, rows - first), row_group_size=ROWS_A_GROUP)
