@@ -2,16 +2,17 @@
 
     python benchmarks/cost_model.py RESULTS.jsonl --check 10000000 --carry 100000000 1000000000
 
-RESULTS are lines that ``bench_scale.py`` appended. Each stage's seconds (and the bytes on disk) are fitted as
-one constant times a power of each of the four variables: least squares in logarithms over all runs but those
-of --check rows, which the fit then predicts. Four scales of rows must remain; a variable that the runs don't
-vary apart from the others is left out. What is carried to more rows keeps items a row and support; distinct
-items grow as they did. Stages done shard by shard are divided among the machines, the others are not.
+RESULTS are lines that ``bench_scale.py`` appended. Each stage's seconds, and the bytes on disk, are fitted
+as a part that is always the same, plus a part with a power of each of the four variables: least squares of
+relative errors over all runs but those of --check rows, which the fit then predicts. Four scales of rows
+must remain; a variable that the runs don't vary apart from the others is left out. What is carried to more
+rows keeps items a row and support; distinct items grow as they did. Stages done shard by shard are divided
+among the machines, the others are not.
 """
 
 import argparse
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,13 @@ from measuring import markdown_table
 from numpy.typing import NDArray
 from scale_rows import mean_items
 from scale_world import make_world
+from scipy.optimize import least_squares
 
 VARIABLES = ("rows", "items a row", "distinct items", "least count")
 BY_SHARD = ("mine",)
 LEAST_SECONDS = 0.01  # what is quicker is as quick
 LARGEST_CONDITION = 60.0  # of the variables, centred and scaled: beyond it their powers mean nothing
+POWER_WEIGHT = 0.02  # a power that explains less than this share of a value, an e-fold of its variable, is 0
 SCALES = 4
 
 Run = dict[str, Any]
@@ -33,16 +36,16 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Law:
-    """One constant times a power of each variable; a power of 0 where a variable is left out."""
+    """A constant part, and a factor times a power of each variable; a power of 0 where one is left out."""
 
-    constant: float  # natural logarithm
+    constant: float
+    factor: float  # natural logarithm
     powers: Floats
-    worst: float  # largest relative error on the runs it was fitted to
+    worst: float = 0.0  # largest relative error on the runs it was fitted to
 
-    def __call__(self, variables: Floats) -> float:
+    def __call__(self, variables: Floats) -> Any:
         """Return the value at one point, or at several: float64[points, variables] -> float64[points]."""
-        value: float = np.exp(self.constant + np.log(variables) @ self.powers)
-        return value
+        return self.constant + np.exp(self.factor + np.log(variables) @ self.powers)
 
 
 def variables_of(run: Run, items: dict[int, float]) -> list[float]:
@@ -64,15 +67,25 @@ def told_apart(logs: Floats) -> list[int]:
 
 
 def fit(variables: Floats, values: Floats) -> Law:
-    """Return the law that is closest in logarithms."""
-    logs = np.log(variables)
-    kept = told_apart(logs)
-    columns = np.column_stack([np.ones(len(logs)), logs[:, kept]])
-    found = np.linalg.lstsq(columns, np.log(values), rcond=None)[0]
-    powers = np.zeros(logs.shape[1])
-    powers[kept] = found[1:]
-    errors = np.exp(columns @ found) / values - 1
-    return Law(constant=float(found[0]), powers=powers, worst=float(np.abs(errors).max()))
+    """Return the law with the least relative errors."""
+    kept = told_apart(np.log(variables))
+    middle = np.log(variables).mean(axis=0)
+
+    def law_of(parameters: Floats) -> Law:
+        powers = np.zeros(variables.shape[1])
+        powers[kept] = parameters[2:]
+        factor = parameters[1] - middle @ powers
+        return Law(constant=parameters[0] * values.min(), factor=factor, powers=powers)
+
+    def errors(parameters: Floats) -> Floats:
+        relative = np.log(law_of(parameters)(variables) / values)
+        return np.concatenate([relative, POWER_WEIGHT * parameters[2:]])
+
+    start = np.array([0.1, np.log(values).mean(), *(0.5 for _ in kept)])
+    lowest = np.array([0.0, -np.inf, *(-np.inf for _ in kept)])
+    highest = np.array([1.0, np.inf, *(np.inf for _ in kept)])
+    found = law_of(least_squares(errors, start, bounds=(lowest, highest)).x)
+    return replace(found, worst=float(np.abs(found(variables) / values - 1).max()))
 
 
 def figures_of(run: Run, figure: str) -> dict[str, float]:
@@ -88,8 +101,9 @@ def law_table(laws: dict[str, Law], around: Floats) -> str:
     rows = []
     for name, law in laws.items():
         powers = [f"{power:+.2f}" if power else "" for power in law.powers]
-        rows.append([name, amount(name, law(around)), *powers, f"{law.worst:.0%}"])
-    return markdown_table(["", "there", *VARIABLES, "worst error of fit"], rows)
+        values = [amount(name, value) for value in (law(around), law.constant)]
+        rows.append([name, *values, *powers, f"{law.worst:.0%}"])
+    return markdown_table(["", "there", "of it always", *VARIABLES, "worst error of fit"], rows)
 
 
 def amount(name: str, value: float) -> str:
@@ -157,14 +171,16 @@ def main() -> None:
     for name in names:
         used = [at for at in np.flatnonzero(is_fitted).tolist() if name in figures[at]]
         laws[name] = fit(points[used], np.array([figures[at][name] for at in used]))
-    usual = points[(points[:, 0] == largest).argmax()]
+    at = int((points[:, 0] == largest).argmax())
+    usual = points[at]
     shown = ", ".join(f"{value:,.4g} {name}" for name, value in zip(VARIABLES, usual, strict=True))
     print(f"Seconds ({arguments.figure}) and bytes at {shown}; powers of the four variables:", "", sep="\n")
     print(law_table(laws, usual), "", sep="\n")
     for run, point, found in zip(runs, points, figures, strict=True):
         if run["rows"] == arguments.check:
             print(check_table(laws, run, point, found), "", sep="\n")
-    distinct = fit(points[:, :1], points[:, 2])
+    alike = [run["labels"] == runs[at]["labels"] and run["names"] == runs[at]["names"] for run in runs]
+    distinct = fit(points[alike, :1], points[alike, 2])
     print(f"Distinct items grow as rows^{distinct.powers[0]:.2f}.", "", sep="\n")
     print(
         carried_table(laws, [carried(rows, usual, distinct) for rows in arguments.carry], arguments.machines)
