@@ -25,6 +25,8 @@ LAYERS = (
         "timing",
         "keyed_draws",
         "transactions",
+        "row_merging",
+        "row_files",
     ),
     ("sources", "encoding"),
     ("mining", "scoring"),
