@@ -94,12 +94,12 @@ def _is_there(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Let one process at a time rename files in a folder; the others wait."""
+def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
+    """Let one process at a time work in a folder; the others wait, or without `wait` get BlockingIOError."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         with _where_supported():
-            fcntl.flock(handle, fcntl.LOCK_EX)
+            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
         os.close(handle)

@@ -9,7 +9,7 @@ from strategies import Table, encode, tables, vocabulary
 
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import subsets
+from shortcut_miner.diagnostics.vqa_ce.judged import subsets
 from shortcut_miner.encoding import encode_lists
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.matcher import match_totals

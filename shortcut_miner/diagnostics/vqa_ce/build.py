@@ -1,14 +1,19 @@
 """Build: read the files, find the shortcuts, write the dataset folder."""
 
 import dataclasses
+from functools import partial
 from pathlib import Path
 
+import polars as pl
+
 from shortcut_miner.datasets.folders import Run, options_of, publish
-from shortcut_miner.diagnostics.vqa_ce import figures, outputs
+from shortcut_miner.diagnostics.vqa_ce import figures, outputs, writing
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
-from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
+from shortcut_miner.diagnostics.vqa_ce.frames import HeldFrames
+from shortcut_miner.diagnostics.vqa_ce.inputs import count_questions, read_inputs
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import find_shortcuts
+from shortcut_miner.diagnostics.vqa_ce.prepared import prepare_frames
+from shortcut_miner.diagnostics.vqa_ce.shortcuts import find_in
 from shortcut_miner.diagnostics.vqa_ce.tables import open_tables, with_own_splits
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.search import cut_text
@@ -40,7 +45,7 @@ def build(
     limit : int, optional
         Use the first questions only, to try things out.
     threads, backend, on_stage
-        See :func:`find_shortcuts`.
+        See :func:`shortcut_miner.diagnostics.vqa_ce.shortcuts.find_in`.
     force : bool
         Replace the folder of a build with other options.
 
@@ -59,8 +64,10 @@ def build(
     run.check_out(out, outputs.COMMAND, options_of(config, limit), outputs.file_names(config))
     with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, config, limit, opened)
-    found = find_shortcuts(
-        inputs.train, inputs.val, inputs.labels, config,
+    with timed(run.costs, "encode", on_stage):
+        prepared = prepare_frames(inputs.train, inputs.val, inputs.labels, config)
+    found = find_in(
+        prepared, config, HeldFrames(),
         threads=run.threads, backend=chosen, costs=run.costs, on_stage=on_stage,
     )  # fmt: skip
     facts = inputs.facts
@@ -70,13 +77,12 @@ def build(
         cut = cut_text(found.max_rules, derived=config.max_rules is None)
         facts = dataclasses.replace(facts, warnings=(*facts.warnings, cut))
         config = dataclasses.replace(config, max_rules=found.max_rules)  # what the result depends on
-    provenance, told = figures.describe(inputs, found, config, limit)
-    tables = outputs.make_tables(inputs, found, config)
+    provenance, told = figures.describe(facts, count_questions(inputs, config), found, config, limit)
     if out is not None:
         publish(
             out,
             run,
-            lambda folder: outputs.write(folder, inputs, found, config, tables, provenance, told),
+            lambda folder: writing.write(folder, found, config, provenance, told),
             notes=facts.notes,
             warnings=facts.warnings,
         )
@@ -87,6 +93,10 @@ def build(
         out=out,
         figures=told,
         words=figures.in_words(provenance),
-        tables=tables,
+        tables={name: partial(_whole, blocks) for name, blocks in writing.blocks_of(found, config).items()},
         is_complete=found.is_complete,
     )
+
+
+def _whole(blocks: writing.Blocks) -> pl.DataFrame:
+    return pl.concat(blocks())

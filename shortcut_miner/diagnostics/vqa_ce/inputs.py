@@ -7,14 +7,14 @@ import polars as pl
 
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import cluster_column
+from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, has_known_objects
 from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables, open_tables, read_tables
 from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.question_sets import read_questions
-from shortcut_miner.sources.questions.table_rows import LABELS
+from shortcut_miner.sources.questions.table_rows import GROUP
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -98,15 +98,21 @@ def read_inputs(
     )
 
 
-def has_known_objects(
-    questions: pl.DataFrame, labels: pl.DataFrame | None, config: VqaCeConfig
-) -> pl.Series | None:
-    """Return Boolean per question: whether its objects are known; None if objects are no items."""
-    if config.items == "words":
-        return None
-    if LABELS in questions.columns:
-        return questions[LABELS].is_not_null()
-    return None if labels is None else questions["image_id"].is_in(labels["image_id"].unique().implode())
+def count_questions(inputs: VqaCeInputs, config: VqaCeConfig) -> dict[str, int]:
+    """Return, by the manifest's names, how many questions each split has, and what they are about.
+
+    That is images, groups of a table, and questions without detections where objects are items.
+    """
+    columns = {"images": "image_id"} if inputs.has_images else {}
+    columns |= {"groups": GROUP} if GROUP in inputs.train.columns else {}
+    counts = {}
+    for split, name, table in (("train", "training", inputs.train), ("val", "validation", inputs.val)):
+        counts[f"{split}_questions"] = len(table)
+        counts |= {f"{split}_{what}": table[column].n_unique() for what, column in columns.items()}
+        is_known = has_known_objects(table, inputs.labels, config)
+        if is_known is not None:
+            counts[f"{name}_questions_without_detections"] = int((~is_known).sum())
+    return counts
 
 
 def _read_files(

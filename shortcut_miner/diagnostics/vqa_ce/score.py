@@ -28,7 +28,7 @@ from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
 from shortcut_miner.diagnostics.vqa_ce.encoded import EncodedFolder, encode_folder
 from shortcut_miner.diagnostics.vqa_ce.exploited import exploited_shortcuts
 from shortcut_miner.diagnostics.vqa_ce.outputs import VqaCeFolder, read_folder
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import cluster_column
+from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import PathTexts, Scorer, named_path_lists
 from shortcut_miner.scoring.accuracy import score_questions

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce.config import COLUMNS, VqaCeConfig, VqaCeFiles
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import cluster_column
+from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.keyed_draws import draw_uniform, id_keys
 from shortcut_miner.options import named_items

@@ -1,0 +1,247 @@
+"""Tables on disk while a run works: sorted, or told which keys they repeat, in bounded memory.
+
+Each function takes a folder of its own, which need not exist; files appear under their final name only when
+complete. A table that fits in the memory given is written as one file.
+"""
+
+import contextlib
+import json
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+
+Append = Callable[[pl.DataFrame], None]
+
+BLOCK_ROWS = 131_072
+BUCKETS = 64
+_FIRST_KEYS, _SIZE = b"first keys", b"bytes"
+# Of the memory given: what waits to be sorted, which sorting and writing hold some times.
+_WAITING_SHARE = 8
+_PARTS_OF_A_RUN = 256
+_LEAST_PART_ROWS = 64
+_BUCKET = "bucket of the key"
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+# ---- sorted ----
+
+
+@contextlib.contextmanager
+def sorted_runs(folder: Path, key: str, *, memory: int) -> Iterator[Append]:
+    """Give a function that appends rows to a table for :func:`sorted_blocks`.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the runs (rows in the order of their key, a part of the memory each) are written.
+    key : str
+        Column of texts without nulls.
+    memory : int
+        Bytes to take at most; one appended frame is small against it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    waiting: list[pl.DataFrame] = []
+    held = written = 0
+
+    def write() -> None:
+        nonlocal held, written
+        rows = pl.concat(waiting).sort(key, maintain_order=True)
+        waiting.clear()
+        held = 0
+        _write_run(rows, key, folder / f"run-{written:06}.arrow")
+        written += 1
+
+    def append(rows: pl.DataFrame) -> None:
+        nonlocal held
+        waiting.append(rows)
+        held += int(rows.estimated_size())
+        if held >= memory // _WAITING_SHARE:
+            write()
+
+    yield append
+    if waiting:
+        write()
+
+
+def sorted_blocks(folder: Path, key: str, *, memory: int, rows: int = BLOCK_ROWS) -> Iterator[pl.DataFrame]:
+    """Give the rows of :func:`sorted_runs` by rising key, at most `rows` at a time.
+
+    Rows of one key come in the order in which they were appended, however many there are.
+    """
+    with contextlib.ExitStack() as stack:
+        runs = [_open_run(path, stack) for path in sorted(folder.glob("run-*.arrow"))]
+        parts = sorted(key for run in runs for key in run.first_keys)
+        size = sum(run.size for run in runs) / max(1, len(parts))
+        bounds = Counter(parts[:: max(1, int(memory / _WAITING_SHARE / max(1, size)))])
+        lows: list[str] = [*bounds]
+        for low, high in zip(lows, [*lows[1:], None], strict=True):
+            if bounds[low] > 1:  # a key with more rows than fit: in order as they are
+                for run in runs:
+                    for part in run.parts(low, low):
+                        yield from part.filter(pl.col(key) == low).iter_slices(rows)
+            is_within = pl.col(key) > low if bounds[low] > 1 else pl.col(key) >= low
+            is_within &= pl.lit(value=True) if high is None else pl.col(key) < high
+            found = [part.filter(is_within) for run in runs for part in run.parts(low, high)]
+            whole = pl.concat(found).sort(key, maintain_order=True)
+            del found
+            yield from whole.iter_slices(rows)
+
+
+def _write_run(rows: pl.DataFrame, key: str, path: Path) -> None:
+    part = max(_LEAST_PART_ROWS, -(-len(rows) // _PARTS_OF_A_RUN))
+    first_keys = rows[key].gather_every(part).to_list()
+    table = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
+    told = {_FIRST_KEYS: json.dumps(first_keys), _SIZE: str(rows.estimated_size())}
+    schema = table.schema.with_metadata(told)
+    draft = path.with_suffix(".part")
+    with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, schema, options=_OPTIONS) as writer:
+        writer.write_table(table.replace_schema_metadata(schema.metadata).combine_chunks(), part)
+    draft.replace(path)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A sorted file, open: its parts, each with its first key."""
+
+    reader: Any
+    first_keys: Sequence[str]
+    size: int  # bytes in memory
+
+    def parts(self, low: str, high: str | None) -> Iterator[pl.DataFrame]:
+        """Give the parts that may hold keys from `low` up to `high`, and those after them."""
+        first = max(0, bisect_left(self.first_keys, low) - 1)
+        last = len(self.first_keys) if high is None else bisect_right(self.first_keys, high)
+        for at in range(first, last):
+            yield pl.DataFrame(pl.from_arrow(self.reader.get_batch(at)))
+
+
+def _open_run(path: Path, stack: contextlib.ExitStack) -> _Run:
+    # Not mapped into memory: pages of a mapped file count as the process's own.
+    file = stack.enter_context(pa.OSFile(str(path)))
+    reader = stack.enter_context(pa.ipc.open_file(file))
+    told = reader.schema.metadata
+    return _Run(reader, json.loads(told[_FIRST_KEYS]), int(told[_SIZE]))
+
+
+# ---- told apart by their keys ----
+
+
+@contextlib.contextmanager
+def key_buckets(folder: Path, key: str, *, memory: int, is_distinct: bool = False) -> Iterator[Append]:
+    """Give a function that appends rows to a table for :func:`repeated_rows` and :func:`distinct_rows`.
+
+    Rows of one key lie in one of 64 files, in the order in which they were appended.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the files are written.
+    key : str
+        Column of texts; null is a key as well.
+    memory : int
+        Bytes to take at most; one appended frame is small against it.
+    is_distinct : bool
+        Equal rows may be written once: enough for :func:`distinct_rows`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    waiting: list[pl.DataFrame] = []
+    held = 0
+    with contextlib.ExitStack() as stack:
+        writers: dict[int, Any] = {}
+
+        def write() -> None:
+            nonlocal held
+            rows = pl.concat(waiting)
+            waiting.clear()
+            held = 0
+            rows = rows.unique() if is_distinct else rows
+            bucket = (pl.col(key).hash(0) % BUCKETS).cast(pl.UInt8).alias(_BUCKET)
+            rows = rows.with_columns(bucket).sort(_BUCKET, maintain_order=True)
+            start = 0
+            for number, count in rows.group_by(_BUCKET, maintain_order=True).len().iter_rows():
+                table = rows.slice(start, count).drop(_BUCKET).to_arrow(compat_level=pl.CompatLevel.oldest())
+                start += count
+                if number not in writers:
+                    file = stack.enter_context(pa.OSFile(str(folder / f"bucket-{number:02}.arrows"), "wb"))
+                    new = pa.ipc.new_stream(file, table.schema, options=_OPTIONS)
+                    writers[number] = stack.enter_context(new)
+                writers[number].write_table(table, BLOCK_ROWS)
+
+        def append(rows: pl.DataFrame) -> None:
+            nonlocal held
+            waiting.append(rows)
+            held += int(rows.estimated_size())
+            if held >= memory // _WAITING_SHARE:
+                write()
+
+        yield append
+        if waiting:
+            write()
+
+
+def distinct_rows(folder: Path) -> Iterator[pl.DataFrame]:
+    """Give the rows of :func:`key_buckets`, equal ones once, a bucket at a time."""
+    for bucket in _buckets(folder):
+        found: pl.DataFrame | None = None
+        for rows in _stream(bucket):
+            found = (rows if found is None else pl.concat([found, rows])).unique()
+        if found is not None:
+            yield found
+
+
+def count_distinct(folder: Path) -> int:
+    """Return how many different rows :func:`key_buckets` got."""
+    return sum(map(len, distinct_rows(folder)))
+
+
+def repeated_rows(folder: Path, by: Sequence[str]) -> Iterator[pl.DataFrame]:
+    """Give the rows of :func:`key_buckets` whose `by` another row has too, in pieces.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the buckets.
+    by : sequence of str
+        The key, and maybe further columns that must be equal too.
+
+    Yields
+    ------
+    DataFrame
+        The columns that were appended, with ``times`` (UInt32): how many rows there are of this kind. Those
+        of one kind follow each other as they were appended, others may stand between them.
+    """
+    for bucket in _buckets(folder):
+        counts: pl.DataFrame | None = None
+        for rows in _stream(bucket):
+            new = rows.group_by(by).len("times")
+            if counts is not None:
+                new = pl.concat([counts, new]).group_by(by).agg(pl.col("times").sum())
+            counts = new
+        if counts is None or (repeated := counts.filter(pl.col("times") > 1)).is_empty():
+            continue
+        for rows in _stream(bucket):
+            yield rows.join(
+                repeated, on=by, how="inner", validate="m:1", nulls_equal=True, maintain_order="left"
+            )
+
+
+def is_any_twice(folder: Path, key: str) -> bool:
+    """Return whether several rows of :func:`key_buckets` have the same key."""
+    return any(len(rows) for rows in repeated_rows(folder, [key]))
+
+
+def _buckets(folder: Path) -> list[Path]:
+    return sorted(folder.glob("bucket-*.arrows"))
+
+
+def _stream(path: Path) -> Iterator[pl.DataFrame]:
+    """Give the rows of a file, what was written at once together."""
+    with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as batches:
+        for batch in batches:
+            yield pl.DataFrame(pl.from_arrow(batch))

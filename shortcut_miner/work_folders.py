@@ -1,0 +1,129 @@
+"""A folder for what a run keeps on disk while it works: found again by a rerun, and removed at the end.
+
+It is told by its ``work.json``, which says what it is for. A folder of the same name without one is somebody
+else's: it is neither used nor touched.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from shortcut_miner.errors import ConfigError, SchemaError, SourceError
+from shortcut_miner.journal import locked
+from shortcut_miner.storage import read_json_file
+from shortcut_miner.version import __version__
+
+WORK_RECORD = "work.json"
+_PACKAGE = "shortcut_miner"
+
+
+def work_path(out: Path, within: Path | None = None) -> Path:
+    """Return where the work folder of an output folder is: hidden beside it, or in a folder of the user's.
+
+    >>> work_path(Path("runs/vqa")).as_posix()
+    'runs/.vqa.work'
+    """
+    place = out.resolve()
+    if within is None:
+        return out.parent / f".{place.name}.work"
+    # Many runs may share the folder, with outputs of the same name.
+    return within / f"{place.name}-{hashlib.sha256(os.fsencode(place)).hexdigest()[:8]}.work"
+
+
+@contextlib.contextmanager
+def work_folder(out: Path, purpose: Mapping[str, Any], within: Path | None = None) -> Iterator[Path]:
+    """Give the work folder of an output folder, with what an unfinished run for the same purpose left there.
+
+    It is removed when the work is done, and when the input or an option was wrong. A run that ends otherwise
+    (killed, interrupted, out of disk or memory, a failed backend) leaves it for the next.
+
+    Parameters
+    ----------
+    out : Path
+        Of the run.
+    purpose : mapping
+        All that what is kept depends on, as JSON: digests of inputs, options. What was left for another
+        purpose, or by another version, is thrown away.
+    within : Path, optional
+        A folder to have it in, in place of the output's parent; made if missing.
+
+    Raises
+    ------
+    ConfigError
+        Something else of this name, a folder that can't be written, or another run at work in it.
+    """
+    folder = work_path(out, within)
+    record = {"package": _PACKAGE, "version": __version__, "purpose": dict(purpose)}
+    with _lock(folder):
+        with _writing(folder):
+            _start_over_unless(folder, json.loads(json.dumps(record)))
+        try:
+            yield folder
+        except (SourceError, ConfigError, SchemaError):
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _lock(folder: Path) -> contextlib.ExitStack:
+    """Return the lock of a work folder, which is made if it is missing; it is held until that is closed."""
+    with _writing(folder):
+        while True:
+            folder.mkdir(parents=True, exist_ok=True)
+            made = folder.stat()
+            lock = contextlib.ExitStack()
+            lock.enter_context(locked(folder, wait=False))
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(made, folder.stat()):
+                    return lock
+            lock.close()  # of a folder that another run has just removed
+
+
+def _start_over_unless(folder: Path, record: Mapping[str, Any]) -> None:
+    """Leave what a run with this record left; throw away that of another; refuse what no run left."""
+    path, draft = folder / WORK_RECORD, folder / f"{WORK_RECORD}.part"
+    there = {one.name for one in folder.iterdir()} - {draft.name}
+    found = _record_in(path)
+    if folder.is_symlink() or (there and found is None):
+        raise ConfigError(
+            f"{folder}: got a folder that shortcut-miner did not make, expected none or its own: it would be "
+            "removed at the end. Move it elsewhere, or choose another --work."
+        )
+    if found == record:
+        return
+    for one in folder.iterdir():  # work.json goes last: until then the folder is told by it
+        if one != path:
+            shutil.rmtree(one) if one.is_dir() and not one.is_symlink() else one.unlink()
+    draft.write_text(json.dumps(record), encoding="utf-8")
+    draft.replace(path)
+
+
+def _record_in(path: Path) -> dict[str, Any] | None:
+    """Return what a work folder says of itself; None if it is none of ours."""
+    try:
+        found = None if path.is_symlink() else read_json_file(path)
+    except SourceError:
+        return None
+    return found if isinstance(found, dict) and found.get("package") == _PACKAGE else None
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Turn what the file system can raise into ConfigErrors that name the folder."""
+    try:
+        yield
+    except BlockingIOError as error:
+        raise ConfigError(
+            f"{folder}: got a folder in which another run is at work, expected one run at a time for each "
+            "--out. Wait for it, or choose another --out."
+        ) from error
+    except OSError as error:
+        raise ConfigError(
+            f"{folder}: got {error.strerror or error}, expected a folder that can be written. Choose another "
+            "--work, or fix its permissions."
+        ) from error
