@@ -23,6 +23,20 @@ class Level(NamedTuple):
     starts: Ints
 
 
+class DistinctRows(NamedTuple):
+    """Different rows as CSR, and where to find them by hash: ``table`` has row numbers + 1, else 0.
+
+    ``size`` is (rows, items); the arrays may have room for more.
+    """
+
+    offsets: Ints
+    items: Numbers
+    classes: Numbers
+    weights: Ints
+    table: Numbers
+    size: Ints
+
+
 class Trie(NamedTuple):
     """Rules by antecedent: node v has children ``child_starts[v]..`` and rules ``rules[rule_starts[v]..]``.
 

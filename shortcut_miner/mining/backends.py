@@ -45,8 +45,8 @@ class Backend:
     ----------
     name : str
         Which one it is.
-    mine_antecedents : callable
-        As :func:`shortcut_miner.mining.miner.mine_antecedents`.
+    mine_antecedents, mine_first_items : callable
+        As in :mod:`shortcut_miner.mining.miner`.
     dropped_by_subset : callable
         As :func:`shortcut_miner.mining.filters.dropped_by_subset`.
     match_totals, match_pairs : callable
@@ -59,6 +59,7 @@ class Backend:
 
     name: str
     mine_antecedents: Callable[[Transactions, MiningConfig, int | None], Antecedents]
+    mine_first_items: Callable[[Transactions, Numbers, int, int, MiningConfig, int | None], Antecedents]
     dropped_by_subset: Callable[[Antecedents, SupersetFilter, bool, int | None], list[Mask]]
     match_totals: Callable[[RuleIndex, Transactions, Accepted | None, int | None], MatchTotals]
     match_pairs: Callable[[RuleIndex, Transactions, Ints | None], Iterator[tuple[int, Ints, Ints]]]
