@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 PARQUET_MAGIC, ARROW_MAGIC = b"PAR1", b"ARROW1"
 _STREAM_MAGIC = b"\xff\xff\xff\xff"  # an Arrow stream, as Hugging Face datasets are stored
 _ROWS_AT_ONCE = 1 << 17
+_BYTES_AT_ONCE = 1 << 26
+_BUFFER = 1 << 18  # of each column: pages are read as they are needed, however large their row group is
 # What reading such a file can raise. OverflowError is PyArrow's for lengths that no file has.
 COLUMNAR_ERRORS = (
     pa.ArrowException, OSError, ValueError, OverflowError, pl.exceptions.PolarsError,
@@ -76,17 +78,42 @@ def read_frame(content: Content, columns: Sequence[str] | None = None) -> pl.Dat
 def read_batches(
     content: Content, columns: Sequence[str], rows: int = _ROWS_AT_ONCE
 ) -> Iterator[pl.DataFrame]:
-    """Give :func:`read_frame` in pieces of at most `rows` (of Arrow: as they are stored), at least one."""
-    if form_of(content) != "Parquet":
-        yield read_frame(content, columns)
+    """Give :func:`read_frame` in pieces of at most `rows`, at least one, in memory for one piece.
+
+    Of Parquet fewer rows where they are long; of Arrow one stored batch is in memory as a whole.
+    """
+    if form_of(content) == "Parquet":
+        # What PyArrow reads ahead it keeps, of a large file most of its bytes, until the file is closed.
+        with pq.ParquetFile(_readable(content), buffer_size=_BUFFER, pre_buffer=False) as file:
+            yield from _pieces(file.schema_arrow, _parquet_batches(file, columns, rows), columns)
         return
-    with _parquet(content) as file:
-        is_empty = True
-        for batch in file.iter_batches(rows, columns=columns):
-            is_empty = False
-            yield _frame(batch, columns)
-        if is_empty:
-            yield _frame(file.schema_arrow.empty_table(), columns)
+    with _arrow(content, columns) as (schema, batches):
+        slices = (batch.slice(at, rows) for batch in batches for at in range(0, max(1, batch.num_rows), rows))
+        yield from _pieces(schema, slices, columns)
+
+
+def _pieces(
+    schema: pa.Schema, batches: Iterator[pa.RecordBatch], columns: Sequence[str]
+) -> Iterator[pl.DataFrame]:
+    is_empty = True
+    for batch in batches:
+        is_empty = False
+        yield _frame(batch, columns)
+    if is_empty:
+        yield _frame(schema.empty_table(), columns)
+
+
+def _parquet_batches(file: Any, columns: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+    found = file.metadata
+    sizes = [
+        found.row_group(group).column(column).total_uncompressed_size
+        for group in range(found.num_row_groups)
+        for column in range(found.num_columns)
+        if found.row_group(group).column(column).path_in_schema.split(".")[0] in columns
+    ]
+    longest = sum(sizes) / max(1, found.num_rows)
+    rows = max(1, min(rows, int(_BYTES_AT_ONCE / max(1, longest))))
+    yield from file.iter_batches(rows, columns=list(columns))
 
 
 def read_through(path: Path) -> Columns:
@@ -130,21 +157,34 @@ def form_of(content: Content) -> Literal["Parquet", "Arrow"]:
 
 
 def _parquet(content: Content) -> Any:
-    return pq.ParquetFile(pa.BufferReader(content) if isinstance(content, bytes) else content)
+    return pq.ParquetFile(_readable(content))
+
+
+def _readable(content: Content) -> Any:
+    return pa.BufferReader(content) if isinstance(content, bytes) else content
 
 
 @contextmanager
-def _arrow(content: Content) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
-    """Give the schema and the batches of an Arrow file or stream."""
-    source = pa.BufferReader(content) if isinstance(content, bytes) else pa.memory_map(str(content))
-    with source:
+def _arrow(
+    content: Content, columns: Sequence[str] | None = None
+) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+    """Give the schema and the batches of an Arrow file or stream, mapped into memory.
+
+    With `columns` only these are read, and nothing is mapped: mapped pages count as the process's own.
+    """
+    options = pa.ipc.IpcReadOptions()
+    if columns is not None:
+        with _arrow(content) as (schema, _):
+            options.included_fields = [at for at, name in enumerate(schema.names) if name in columns]
+    open_file = pa.memory_map if columns is None else pa.OSFile
+    with pa.BufferReader(content) if isinstance(content, bytes) else open_file(str(content)) as source:
         if bytes(source.read(len(ARROW_MAGIC))) != ARROW_MAGIC:
             source.seek(0)
-            with pa.ipc.open_stream(source) as stream:
+            with pa.ipc.open_stream(source, options=options) as stream:
                 yield stream.schema, iter(stream)
             return
         source.seek(0)
-        with pa.ipc.open_file(source) as file:
+        with pa.ipc.open_file(source, options=options) as file:
             yield file.schema, (file.get_batch(at) for at in range(file.num_record_batches))
 
 

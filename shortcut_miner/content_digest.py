@@ -110,6 +110,6 @@ def _bits(array: Any) -> Words:
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise TypeError(f"row_sums: got a column of {kind}, expected texts, numbers, or lists of these")
     values = array.fill_null(False if pa.types.is_boolean(kind) else 0).to_numpy(zero_copy_only=False)
-    if pa.types.is_floating(kind):
-        return values.astype(np.float64).view(np.uint64)
-    return values.astype(np.int64 if pa.types.is_signed_integer(kind) else np.uint64).view(np.uint64)
+    wide = np.float64 if pa.types.is_floating(kind) else np.int64
+    bits: Words = values.astype(np.uint64 if kind == pa.uint64() else wide).view(np.uint64)
+    return bits

@@ -73,8 +73,10 @@ def reason_of(error: BaseException) -> str:
     return shortened(told, _MAX_REASON)
 
 
-def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN) -> str:
+def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN, total: int | None = None) -> str:
     """Return the first `limit` values as text, with a count of the rest.
+
+    `total` says how many there are where `values` are only the first.
 
     >>> examples(["a", "b", "c"], limit=2)
     "'a', 'b' and 1 more"
@@ -88,7 +90,7 @@ def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN) -> str:
         if room < 0:
             break
         shown.append(text)
-    rest = len(listed) - len(shown)
+    rest = (len(listed) if total is None else total) - len(shown)
     return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
 
 
@@ -123,8 +125,12 @@ def check_no_problems(problems: Sequence[str], what: str, expected: str) -> None
         raise SchemaError(problem_list(title, problems))
 
 
-def problem_list(title: str, problems: Sequence[str], limit: int = MAX_PROBLEMS_SHOWN) -> str:
+def problem_list(
+    title: str, problems: Sequence[str], limit: int = MAX_PROBLEMS_SHOWN, total: int | None = None
+) -> str:
     """Return `title` followed by one line per problem, the list cut at `limit`.
+
+    `total` says how many there are where `problems` are only the first.
 
     >>> print(problem_list("x.json: 2 problems", ["record 1: no id", "record 7: no id"]))
     x.json: 2 problems
@@ -138,6 +144,7 @@ def problem_list(title: str, problems: Sequence[str], limit: int = MAX_PROBLEMS_
         if room < 0 and len(lines) > 1:
             break
         lines.append(line)
-    if len(problems) >= len(lines):
-        lines.append(f"  ... and {len(problems) - len(lines) + 1:,} more")
+    total = len(problems) if total is None else total
+    if total >= len(lines):
+        lines.append(f"  ... and {total - len(lines) + 1:,} more")
     return "\n".join(lines)

@@ -5,6 +5,7 @@ A folder holds ``rows.parquet`` (columns items, class, weight and group; a row g
 their name last: a folder with facts is complete. This module needs NumPy and PyArrow alone.
 """
 
+import contextlib
 import dataclasses
 import zipfile
 from collections.abc import Iterator
@@ -21,9 +22,9 @@ from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.row_merging import Ints, Numbers, RowArrays, merge_equal_rows
 from shortcut_miner.transactions import KINDS, Transactions, Vocabulary
 
-# A block of at most so many rows and items takes 40 MB, and as much again while it is read.
+# A block of at most so many rows and items takes 30 MB, and 120 MB while it is read or written.
 ROWS_A_GROUP = 1 << 20
-ITEMS_A_GROUP = 1 << 22
+ITEMS_A_GROUP = 1 << 21
 ROWS, NAMES, FACTS = "rows.parquet", "names.parquet", "facts.npz"
 _ANSWERS = "answers"
 _LIST = pa.list_(pa.field("item", pa.int32(), nullable=False))
@@ -173,7 +174,8 @@ class RowWriter:
         if kind is None:
             self.close()
         elif self._files is None:
-            self._parquet.close()
+            with contextlib.suppress(OSError, pa.ArrowException):  # on a full disk the end can't be written
+                self._parquet.close()
             for name in (ROWS, NAMES, FACTS):
                 _draft(self._folder / name).unlink(missing_ok=True)
 

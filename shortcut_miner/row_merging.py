@@ -63,7 +63,7 @@ def take_rows(rows: RowArrays, places: Ints) -> RowArrays:
     np.cumsum(lengths, out=offsets[1:])
     return RowArrays(
         offsets,
-        rows.items[_positions(rows.offsets[places], lengths)],
+        rows.items[positions_of(rows.offsets[places], lengths)],
         rows.classes[places],
         rows.weights[places],
         rows.groups[places],
@@ -98,14 +98,14 @@ def _are_equal(rows: RowArrays, left: Ints, right: Ints) -> npt.NDArray[np.bool_
     alike = np.flatnonzero(equal)
     left, right, lengths = left[alike], right[alike], lengths[left[alike]]
     differs = (
-        rows.items[_positions(rows.offsets[left], lengths)]
-        != rows.items[_positions(rows.offsets[right], lengths)]
+        rows.items[positions_of(rows.offsets[left], lengths)]
+        != rows.items[positions_of(rows.offsets[right], lengths)]
     )
     equal[alike[np.repeat(np.arange(len(alike)), lengths)[differs]]] = False
     return equal
 
 
-def _positions(starts: Ints, lengths: Ints) -> Ints:
+def positions_of(starts: Ints, lengths: Ints) -> Ints:
     """Return ``starts[k], starts[k] + 1, ...``, ``lengths[k]`` of them, for each k in turn."""
     ends = np.cumsum(lengths)
     positions: Ints = np.repeat(starts - (ends - lengths), lengths)

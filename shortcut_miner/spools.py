@@ -5,6 +5,7 @@ complete. A table that fits in the memory given is written as one file.
 """
 
 import contextlib
+import itertools
 import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -79,8 +80,8 @@ def sorted_blocks(folder: Path, key: str, *, memory: int, rows: int = BLOCK_ROWS
         parts = sorted(key for run in runs for key in run.first_keys)
         size = sum(run.size for run in runs) / max(1, len(parts))
         bounds = Counter(parts[:: max(1, int(memory / _WAITING_SHARE / max(1, size)))])
-        lows: list[str] = [*bounds]
-        for low, high in zip(lows, [*lows[1:], None], strict=True):
+        ends: list[Any] = [*bounds, None]
+        for low, high in itertools.pairwise(ends):
             if bounds[low] > 1:  # a key with more rows than fit: in order as they are
                 for run in runs:
                     for part in run.parts(low, low):
@@ -200,7 +201,7 @@ def count_distinct(folder: Path) -> int:
     return sum(map(len, distinct_rows(folder)))
 
 
-def repeated_rows(folder: Path, by: Sequence[str]) -> Iterator[pl.DataFrame]:
+def repeated_rows(folder: Path, by: Sequence[str], number: str) -> Iterator[pl.DataFrame]:
     """Give the rows of :func:`key_buckets` whose `by` another row has too, in pieces.
 
     Parameters
@@ -209,31 +210,27 @@ def repeated_rows(folder: Path, by: Sequence[str]) -> Iterator[pl.DataFrame]:
         Of the buckets.
     by : sequence of str
         The key, and maybe further columns that must be equal too.
+    number : str
+        A column that numbers the rows, rising as they were appended.
 
     Yields
     ------
     DataFrame
-        The columns that were appended, with ``times`` (UInt32): how many rows there are of this kind. Those
-        of one kind follow each other as they were appended, others may stand between them.
+        The columns that were appended, with ``times`` (UInt32): how many rows there are of this kind, and
+        ``first`` and ``last``: their numbers. Rows of one kind are in order, others may stand between.
     """
+    found = {"times": pl.col("times").sum(), "first": pl.col("first").min(), "last": pl.col("last").max()}
     for bucket in _buckets(folder):
         counts: pl.DataFrame | None = None
         for rows in _stream(bucket):
-            new = rows.group_by(by).len("times")
-            if counts is not None:
-                new = pl.concat([counts, new]).group_by(by).agg(pl.col("times").sum())
-            counts = new
+            new = rows.group_by(by).agg(times=pl.len(), first=pl.col(number).min(), last=pl.col(number).max())
+            counts = new if counts is None else pl.concat([counts, new]).group_by(by).agg(**found)
         if counts is None or (repeated := counts.filter(pl.col("times") > 1)).is_empty():
             continue
         for rows in _stream(bucket):
             yield rows.join(
                 repeated, on=by, how="inner", validate="m:1", nulls_equal=True, maintain_order="left"
             )
-
-
-def is_any_twice(folder: Path, key: str) -> bool:
-    """Return whether several rows of :func:`key_buckets` have the same key."""
-    return any(len(rows) for rows in repeated_rows(folder, [key]))
 
 
 def _buckets(folder: Path) -> list[Path]:

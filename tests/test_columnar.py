@@ -58,9 +58,7 @@ def test_tables_are_what_polars_wrote(form: str, tmp_path: Path) -> None:
         assert frame.schema == TABLE.schema == found.types
         assert read_frame(given, ["n", "id"]).equals(TABLE.select("n", "id"))
         pieces = list(read_batches(given, ["n"], rows=2))
-        assert [piece["n"].to_list() for piece in pieces] == (
-            [[1, 2], [3]] if form == "Parquet" else [[1, 2, 3]]
-        )
+        assert [piece["n"].to_list() for piece in pieces] == [[1, 2], [3]]
     assert open_table(open_source(tmp_path / "t")).types == TABLE.schema
 
 

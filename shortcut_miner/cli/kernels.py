@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 COMPILING = "compiling kernels (first run only; it can take a minute or two)"
 _KERNEL = re.compile(rb"^@njit.*\n(?:@.*\n)*def (\w+)", re.MULTILINE)
 _ALL = "shortcut_miner.mining.kernels_numba"
+_TABLES = "shortcut_miner.kernels_numba"
+ROW_DIGESTS = "row_digests"  # what reading anybody's table needs
 SWAPMIX = "swapmix"
 _SWAPMIX = "shortcut_miner.diagnostics.swapmix.kernels_numba"
 
@@ -116,6 +118,7 @@ def kernels_to_compile(*names: str) -> int:
     The name "swapmix" stands for all files of that room.
     """
     wanted = [path for path in _folder(_ALL).glob("*.py") if path.stem in names or not names]
+    wanted += [path for path in _folder(_TABLES).glob("*.py") if path.stem in names]
     wanted += _folder(_SWAPMIX).glob("*.py") if SWAPMIX in names else []
     kernels = ((path, name.decode()) for path in wanted for name in _KERNEL.findall(path.read_bytes()))
     return sum(_is_missing(path, name) for path, name in kernels)

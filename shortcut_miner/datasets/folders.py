@@ -59,6 +59,8 @@ class Run:
         Whether the files of a run with other options may be replaced.
     limits : dict of str to int
         What this machine set, such as the most antecedents that fit in its memory.
+    executor : str or None
+        Where parts of the work ran, if not in this process.
     """
 
     files: "DataclassInstance"
@@ -69,6 +71,7 @@ class Run:
     on_stage: OnStage | None = None
     force: bool = False
     limits: dict[str, int] = dataclasses.field(default_factory=dict)
+    executor: str | None = None
 
     def check_out(
         self, out: Path | None, command: str, config: Mapping[str, Any], names: Iterable[str]
@@ -141,6 +144,7 @@ def publish(
             "files": {role: _resolved(path) for role, path in files.items()},
             "backend": run.backend,
             "threads": run.threads,
+            **({} if run.executor is None else {"executor": run.executor}),
             "limits": run.limits,
             "stages": [dataclasses.asdict(cost) for cost in run.costs],
             "notes": list(dict.fromkeys([*notes, *run.notes])),

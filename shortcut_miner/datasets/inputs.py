@@ -5,6 +5,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+import polars as pl
+
+from shortcut_miner.content_digest import row_sums
 from shortcut_miner.sources.opening.files import FileFacts
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.storage import InputRecord, table_sha256
@@ -20,6 +23,8 @@ _KEYS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("neighbour",), ("class", "neighbour")),
     (("word", "vector"), ("word",)),
 )
+# Tables of any size, which are read a batch at a time where they are large.
+_SUMMED_ROLES = ("table", "val_table")
 # Roles of one model's second file and those after it.
 _NUMBERED_FILE = re.compile(r" \(\d+\)$")
 
@@ -102,7 +107,13 @@ def _with_files_counted(roles: Sequence[str]) -> list[str]:
 
 def input_record(role: str, reading: Reading) -> InputRecord:
     """Return what was read as a manifest's entry, with a digest of its content whatever the order of rows."""
-    return _record(role, reading.file, table_sha256(reading.table, row_key(reading.table.columns)))
+    return _record(role, reading.file, reading.content_sha256 or _content_sha256(role, reading.table))
+
+
+def _content_sha256(role: str, table: pl.DataFrame) -> str:
+    if role in _SUMMED_ROLES:
+        return row_sums(table).sha256()
+    return table_sha256(table, row_key(table.columns))
 
 
 def file_record(role: str, file: FileFacts) -> InputRecord:

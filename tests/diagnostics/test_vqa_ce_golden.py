@@ -12,6 +12,7 @@ from exports.cases import content, official
 import shortcut_miner as sm
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.build import build
+from shortcut_miner.diagnostics.vqa_ce.classifier import RuleClassifier
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.diagnostics.vqa_ce.judged import subsets
@@ -133,8 +134,8 @@ def test_the_references_rules_in_their_own_order(
     ids = real_tables.val["question_id"].cast(pl.Int64)
     for name in SUBSETS[case]:
         assert ids.filter(subset == name).to_list() == golden(case, name)
-    kept = classifier.kept_rules(match_totals(rules, found.training))
-    predicted, _ = classifier.predict(rules, kept, val.rows, "best")
+    kept = classifier.kept_rules(rules, found.training)
+    predicted, _ = classifier.predict(RuleClassifier.of(rules, kept, found.training), val.rows, "best")
     answers = found.training.vocabulary.answers.gather(pl.Series(predicted.astype(np.uint32)))
     ours = dict(zip(ids.to_list(), answers.to_list(), strict=True))
     assert ours == {one["question_id"]: one["answer"] for one in golden(case, "rules_predictions")}
@@ -142,7 +143,8 @@ def test_the_references_rules_in_their_own_order(
 
 @pytest.mark.parametrize("vote", ["best", "weighted"])
 def test_the_classifiers_accuracy(case: str, found: Shortcuts, real_tables: Any, vote: Any) -> None:
-    predicted, _ = classifier.predict(found.rules, found.kept, found.validation.whole().rows, vote)
+    answering = RuleClassifier.of(found.rules, found.kept, found.training)
+    predicted, _ = classifier.predict(answering, found.validation.whole().rows, vote)
     answers = found.training.vocabulary.answers.gather(pl.Series(predicted.astype(np.uint32)))
     predictions = pl.DataFrame({"question_id": real_tables.val["question_id"], "answer": answers})
     scored = score_questions(real_tables.val, predictions)

@@ -14,6 +14,7 @@ from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts
 from shortcut_miner.mining.rules import MULTIMODAL, modalities
 from shortcut_miner.schemas import MODALITIES, VERDICTS
 from shortcut_miner.storage import Provenance
+from shortcut_miner.transactions import item_counts
 
 _HISTOGRAM_BINS = 10
 
@@ -41,9 +42,9 @@ def describe(
         "classifier_rules": len(found.kept),
         **found.judged.subset_counts,
     }
-    if found.family is not None:
-        counts["searched_antecedents"] = found.family.antecedent_count
-        counts["searched_answers"] = found.family.answer_count
+    if found.evidence is not None:
+        counts["searched_antecedents"] = found.evidence.family.antecedent_count
+        counts["searched_answers"] = found.evidence.family.answer_count
     held_out = 0 if found.holdout is None else len(found.holdout)
     if held_out:
         counts["holdout_rows"] = held_out
@@ -66,30 +67,28 @@ def _possible(found: Shortcuts) -> dict[str, int]:
 
 
 def _frequent_items(found: Shortcuts) -> int:
-    return int((found.training.item_frequency >= found.min_count).sum())
+    return int((item_counts(found.training) >= found.min_count).sum())
 
 
 def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.int8]]) -> dict[str, Any]:
     """Return what the article's Figures 4 and 5 show, and the support both ways."""
-    tallies = found.judged.tallies
-    best = {name: int(tallies.best[modality == k].sum()) for name, k in _possible(found).items()}
-    with_rules = int(tallies.best.sum())
-    fires = tallies.fired > 0
-    val_confidence = tallies.right[fires] / tallies.fired[fires]
+    best, totals = found.judged.best, found.judged.totals
+    with_rules = int(best.sum())
+    best_modality = {name: int(best[modality == k].sum()) for name, k in _possible(found).items()}
+    val_confidence = totals.right[totals.fired > 0] / totals.fired[totals.fired > 0]
     train_confidence = found.rules.rule_count / found.rules.antecedent_count
     rows = found.training.transaction_count
-    verdicts = {} if found.measures is None else dict(found.measures["verdict"].value_counts().iter_rows())
+    verdicts = {} if found.evidence is None else found.evidence.verdict_counts()
+    family = None if found.evidence is None else found.evidence.family
     return {
         "verdicts": {name: verdicts[name] for name in VERDICTS if name in verdicts},
-        "searched_family": None
-        if found.family is None
-        else dataclasses.asdict(found.family) | {"size": found.family.size},
+        "searched_family": None if family is None else dataclasses.asdict(family) | {"size": family.size},
         "min_count": found.min_count,
         "min_support": found.min_count / rows,
         "is_complete": found.is_complete,
         DEFAULT_ANSWER: found.training.vocabulary.answers[-1] if rows else None,
         "most_confident_rule_modality_share": {
-            name: count / with_rules if with_rules else None for name, count in best.items()
+            name: count / with_rules if with_rules else None for name, count in best_modality.items()
         },
         "confidence_histogram": {
             "edges": [edge / _HISTOGRAM_BINS for edge in range(_HISTOGRAM_BINS + 1)],

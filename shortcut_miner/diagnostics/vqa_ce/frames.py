@@ -111,7 +111,9 @@ class DiskFrames:
                 table = pl.concat(waiting).to_arrow(compat_level=pl.CompatLevel.oldest())
                 waiting.clear()
                 if not writers:
-                    writers.append(stack.enter_context(pa.ipc.new_stream(file, table.schema, options=_OPTIONS)))
+                    writers.append(
+                        stack.enter_context(pa.ipc.new_stream(file, table.schema, options=_OPTIONS))
+                    )
                 writers[0].write_table(table.combine_chunks(), ROWS_A_BLOCK)
 
             def append(frame: pl.DataFrame) -> None:

@@ -59,6 +59,42 @@ def read_inputs(
         Objects are wanted, but there is no detections file and no column of labels.
     """
     tables = tables or open_tables(files, config)
+    check_objects(files, config, tables)
+    notes: tuple[str, ...] = ()
+    if tables is None:
+        train, val, readings = _read_files(files, config, limit)
+    else:
+        train, val, readings, notes = read_tables(tables, config, limit)
+    warnings: list[str | None] = [_shared_warning(train, val), _no_answers_warning(train, val)]
+    if tables is not None and (tables.has_images or tables.has_groups):
+        notes += _shared_groups_note(train, val)
+    labels = None
+    detections = read_detections(files, config)
+    if detections is not None:
+        questions = (("training questions", train), ("validation questions", val))
+        roles = [*readings]
+        readings["detections"], labels = detections, detections.table
+        for at, (split, table) in enumerate(questions):
+            both = (readings[_role_of(at, roles)], readings["detections"])
+            warnings.append(
+                check_image_join(table["image_id"], labels["image_id"], left=split, readings=both)
+            )
+    facts = InputFacts.of(readings, warnings)
+    facts = dataclasses.replace(facts, notes=(*facts.notes, *notes))
+    return VqaCeInputs(
+        train=train, val=val, labels=labels, facts=facts, has_images=tables is None or tables.has_images
+    )
+
+
+def read_detections(files: VqaCeFiles, config: VqaCeConfig) -> Reading | None:
+    """Return the object labels of a file of their own; None if there is none, or objects are no items."""
+    if config.items == "words" or files.detections is None:
+        return None
+    return read_labels(files.detections, info=files.detections_info, on_bad_row=config.on_bad_row)
+
+
+def check_objects(files: VqaCeFiles, config: VqaCeConfig, tables: Tables | None) -> None:
+    """Raise ConfigError if objects are wanted and there are none, or half of the files for them."""
     has_labels = tables is not None and tables.has_labels
     if config.items != "words" and files.detections is None and not has_labels:
         raise ConfigError(
@@ -70,32 +106,6 @@ def read_inputs(
             f"detections_info: got {files.detections_info[0]} without detections, expected both. "
             "Give --detections too."
         )
-    notes: tuple[str, ...] = ()
-    if tables is None:
-        train, val, readings = _read_files(files, config, limit)
-    else:
-        train, val, readings, notes = read_tables(tables, config, limit)
-    warnings: list[str | None] = [_shared_warning(train, val), _no_answers_warning(train, val)]
-    if tables is not None and (tables.has_images or tables.has_groups):
-        notes += _shared_groups_note(train, val)
-    labels = None
-    if config.items != "words" and files.detections is not None:
-        questions = (("training questions", train), ("validation questions", val))
-        roles = [*readings]
-        readings["detections"] = read_labels(
-            files.detections, info=files.detections_info, on_bad_row=config.on_bad_row
-        )
-        labels = readings["detections"].table
-        for at, (split, table) in enumerate(questions):
-            both = (readings[_role_of(at, roles)], readings["detections"])
-            warnings.append(
-                check_image_join(table["image_id"], labels["image_id"], left=split, readings=both)
-            )
-    facts = InputFacts.of(readings, warnings)
-    facts = dataclasses.replace(facts, notes=(*facts.notes, *notes))
-    return VqaCeInputs(
-        train=train, val=val, labels=labels, facts=facts, has_images=tables is None or tables.has_images
-    )
 
 
 def count_questions(inputs: VqaCeInputs, config: VqaCeConfig) -> dict[str, int]:
@@ -137,12 +147,16 @@ def _role_of(at: int, roles: Sequence[str]) -> str:
 
 def _shared_warning(train: pl.DataFrame, val: pl.DataFrame) -> str | None:
     """Return the warning about questions that are in both splits; None if there are none."""
-    keys = ["question_id", "image_id", "question"]
-    shared = len(val.join(train, on=keys, how="semi", maintain_order="left"))
+    shared = val.join(train, on=QUESTION_KEYS, how="semi", maintain_order="left")
+    return shared_text(len(shared), len(val))
+
+
+def shared_text(shared: int, questions: int) -> str | None:
+    """Return the warning that so many of the validation questions are in both splits; None if none is."""
     if not shared:
         return None
     return (
-        f"validation questions: got {shared:,} of {len(val):,} that are training questions too, expected "
+        f"validation questions: got {shared:,} of {questions:,} that are training questions too, expected "
         "none: rules are tested where they were mined. Check the files."
     )
 
@@ -153,7 +167,15 @@ def _no_answers_warning(train: pl.DataFrame, val: pl.DataFrame) -> str | None:
         pl.concat([rows["answer"], rows["answers"].explode(empty_as_null=False)]).drop_nulls().unique()
         for rows in (train, val)
     )
-    if theirs.is_empty() or theirs.is_in(ours.implode()).any():
+    return None if theirs.is_in(ours.implode()).any() else no_answers_text(ours, theirs)
+
+
+def no_answers_text(ours: pl.Series, theirs: pl.Series) -> str | None:
+    """Return the warning that training questions have these distinct answers and validation ones those.
+
+    None if the validation questions have none.
+    """
+    if theirs.is_empty():
         return None
     return (
         f"validation answers: got {examples(theirs.sort())}, none of them an answer of a training question "
@@ -165,10 +187,15 @@ def _shared_groups_note(train: pl.DataFrame, val: pl.DataFrame) -> tuple[str, ..
     """Return the note on groups of questions that are in both splits of somebody's table."""
     name = cluster_column(val)
     groups = val[name].unique()
-    shared = int(groups.is_in(train[name].unique().implode()).sum())
-    what = "images" if name == "image_id" else "groups"
-    told = f"{what} in both splits: {shared:,} of {len(groups):,} of the validation questions"
+    return shared_groups_text(name, int(groups.is_in(train[name].unique().implode()).sum()), len(groups))
+
+
+def shared_groups_text(column: str, shared: int, groups: int) -> tuple[str, ...]:
+    """Return the note that so many of the validation questions' groups are in both splits, if any is."""
+    what = "images" if column == "image_id" else "groups"
+    told = f"{what} in both splits: {shared:,} of {groups:,} of the validation questions"
     return (told,) if shared else ()
 
 
+QUESTION_KEYS = ("question_id", "image_id", "question")
 _TRAIN, _VAL = ("train_questions", "train_annotations"), ("val_questions", "val_annotations")

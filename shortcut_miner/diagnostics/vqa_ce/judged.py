@@ -3,66 +3,21 @@
 import dataclasses
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from typing import Self
 
 import numpy as np
 import polars as pl
 
 from shortcut_miner.datasets.folders import NUMBER
 from shortcut_miner.diagnostics.vqa_ce import classifier
+from shortcut_miner.diagnostics.vqa_ce.classifier import RuleClassifier
 from shortcut_miner.diagnostics.vqa_ce.config import Vote
 from shortcut_miner.diagnostics.vqa_ce.frames import Spool
 from shortcut_miner.diagnostics.vqa_ce.prepared import EncodedQuestions, QuestionBlock
 from shortcut_miner.encoding import with_item_lists
 from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.backends import Backend
-from shortcut_miner.mining.evidence.verdicts import Counts
-from shortcut_miner.mining.matcher import MatchTotals, RuleIndex, match_totals
-from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.mining.matcher import MatchTotals, RuleIndex, RuleTotals, match_totals
 from shortcut_miner.schemas import SUBSETS
-from shortcut_miner.transactions import Transactions
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class RuleTallies:
-    """What rules come to on rows that were not mined.
-
-    Attributes
-    ----------
-    rows : int
-        How many.
-    fired, right : int64[rules]
-        Rows where the rule fires; of these, where its answer is the row's own.
-    best : int64[rules]
-        Rows where it is the first rule that fires.
-    answers : int64[classes]
-        Rows with each answer.
-    """
-
-    rows: int
-    fired: Ints
-    right: Ints
-    best: Ints
-    answers: Ints
-
-    @classmethod
-    def none_of(cls, questions: EncodedQuestions, rules: RuleArrays) -> Self:
-        """Return the tallies of these questions before any is added."""
-        fired, right, best = np.zeros((3, len(rules)), np.int64)
-        return cls(len(questions), fired, right, best, np.zeros(questions.vocabulary.class_count, np.int64))
-
-    def add(self, rows: Transactions, totals: MatchTotals) -> None:
-        """Add a block of the rows, and what matching them found, in place."""
-        np.add(self.fired, totals.rule_fired, out=self.fired)
-        np.add(self.right, totals.rule_right, out=self.right)
-        best = np.bincount(totals.row_best[totals.row_best >= 0], minlength=len(self.best))
-        np.add(self.best, best, out=self.best)
-        answers = np.bincount(rows.classes[rows.classes >= 0], minlength=len(self.answers))
-        np.add(self.answers, answers, out=self.answers)
-
-    def counts(self, rules: RuleArrays) -> Counts:
-        """Return the four counts of each rule."""
-        return Counts(np.full(len(rules), self.rows), self.fired, self.answers[rules.answers], self.right)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -74,8 +29,10 @@ class Judged:
     questions : Spool
         A row a question in input order: schemas.SplitQuestions; the other columns of schemas.Split;
         predicted (String), the rule classifier's answer, and predicted_by (UInt32), the rule behind it.
-    tallies : RuleTallies
+    totals : RuleTotals
         Of the rules on all of them.
+    best : int64[rules]
+        Questions on which each rule is the first that fires.
     subset_counts : mapping of str to int
         Questions of each subset.
     with_numbers : set of str
@@ -83,29 +40,28 @@ class Judged:
     """
 
     questions: Spool
-    tallies: RuleTallies
+    totals: RuleTotals
+    best: Ints
     subset_counts: Mapping[str, int]
     with_numbers: AbstractSet[str]
 
 
-def tallied(
-    rules: RuleArrays, index: RuleIndex, questions: EncodedQuestions, threads: int | None, backend: Backend
-) -> RuleTallies:
-    """Return what rules come to on questions; `index` has the same rules."""
-    tallies = RuleTallies.none_of(questions, rules)
+def totals_on(
+    index: RuleIndex, questions: EncodedQuestions, threads: int | None, backend: Backend
+) -> RuleTotals:
+    """Return what rules come to on questions, right being the questions' own answers."""
+    totals = RuleTotals.of_no_rows(len(index), questions.vocabulary.class_count)
     for block in questions.blocks():
-        tallies.add(block.rows, match_totals(index, block.rows, None, threads, backend))
-    return tallies
+        totals.add(block.rows, match_totals(index, block.rows, None, threads, backend))
+    return totals
 
 
 def judge_questions(
-    rules: RuleArrays,
     index: RuleIndex,
-    kept: Ints,
+    answering: RuleClassifier,
     validation: EncodedQuestions,
     spool: Spool,
     vote: Vote,
-    *,
     threads: int | None,
     backend: Backend,
 ) -> Judged:
@@ -113,33 +69,36 @@ def judge_questions(
 
     Parameters
     ----------
-    rules, index : RuleArrays, RuleIndex
-        All rules in rule order, as arrays and indexed.
-    kept : int64[]
-        Positions of the rule classifier's rules, ascending.
+    index : RuleIndex
+        All rules, in rule order.
+    answering : RuleClassifier
+        Those of them that answer.
     validation : EncodedQuestions
         Those to judge.
     spool : Spool
-        Empty.
+        Takes them.
     vote, threads, backend
         See :func:`shortcut_miner.diagnostics.vqa_ce.classifier.predict`.
     """
-    tallies = RuleTallies.none_of(validation, rules)
+    totals = RuleTotals.of_no_rows(len(index), validation.vocabulary.class_count)
+    best = np.zeros(len(index), np.int64)
     found = []
     is_number = pl.col("question_id").str.contains(NUMBER).all()
     with spool.writing() as append:
         for block in validation.blocks():
-            totals = match_totals(index, block.rows, block.accepted, threads, backend)
-            tallies.add(block.rows, totals)
-            predicted = classifier.predict(rules, kept, block.rows, vote, backend)
-            judged = _with_verdicts(block, totals, *predicted)
+            matched = match_totals(index, block.rows, block.accepted, threads, backend)
+            totals.add(block.rows, matched)
+            best += np.bincount(matched.row_best[matched.row_best >= 0], minlength=len(best))
+            predicted = classifier.predict(answering, block.rows, vote, threads, backend)
+            judged = _with_verdicts(block, matched, *predicted)
             append(judged)
             found.append(judged.group_by("subset").agg(rows=pl.len(), has_numbers=is_number))
     subsets = pl.concat(found).group_by("subset").agg(pl.col("rows").sum(), pl.col("has_numbers").all())
     counts = dict(subsets.select("subset", "rows").iter_rows())
     return Judged(
         spool,
-        tallies,
+        totals,
+        best,
         {name: counts.get(name, 0) for name in SUBSETS},
         {*SUBSETS} - {*subsets.filter(~pl.col("has_numbers"))["subset"]},
     )

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
@@ -20,7 +19,8 @@ from shortcut_miner.encoding import (
 from shortcut_miner.errors import SourceError
 from shortcut_miner.mining.evidence.verdicts import is_held_out
 from shortcut_miner.mining.matches import Accepted
-from shortcut_miner.transactions import Transactions, Vocabulary
+from shortcut_miner.row_files import RowFiles
+from shortcut_miner.transactions import GroupedRows, Transactions, Vocabulary
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,20 +88,22 @@ class Prepared:
 
     Attributes
     ----------
-    training : RowBlocks
-        Encoded rows with one of the top answers.
-    types : int32[rows]
-        Question type of each training row, as a number; -1 = not known.
+    training : GroupedRows or RowFiles
+        Encoded rows with one of the top answers, in memory or in files, grouped by question type.
     validation : EncodedQuestions
         Those to split.
     holdout : EncodedQuestions or None
         In holdout mode, the training questions that are not mined.
     """
 
-    training: Transactions
-    types: npt.NDArray[np.int32]
+    training: GroupedRows | RowFiles
     validation: EncodedQuestions
     holdout: EncodedQuestions | None = None
+
+    @property
+    def mined_rows(self) -> Transactions | RowFiles:
+        """The training rows without their groups."""
+        return self.training.rows if isinstance(self.training, GroupedRows) else self.training
 
 
 def prepare_frames(
@@ -125,23 +127,20 @@ def prepare_frames(
         No training row is left.
     """
     held_out = is_held_out(train[cluster_column(train)], config.seed) if config.holdout else None
-    training, types = _encode_training(train if held_out is None else train.filter(~held_out), labels, config)
+    training = _encode_training(train if held_out is None else train.filter(~held_out), labels, config)
 
     def encoded(questions: pl.DataFrame) -> EncodedQuestions:
         return EncodedQuestions(HeldFrames([questions]), labels, training.vocabulary, config)
 
     return Prepared(
         training=training,
-        types=types,
         validation=encoded(val),
         holdout=None if held_out is None else encoded(train.filter(held_out)),
     )
 
 
-def _encode_training(
-    train: pl.DataFrame, labels: pl.DataFrame | None, config: VqaCeConfig
-) -> tuple[Transactions, npt.NDArray[np.int32]]:
-    """Return the rows with one of the top answers, and each one's question type as a number (-1: unknown)."""
+def _encode_training(train: pl.DataFrame, labels: pl.DataFrame | None, config: VqaCeConfig) -> GroupedRows:
+    """Return the rows with one of the top answers, grouped by question type."""
     kept = keep_top_answers(train, config.top_answers, config.answer_ties)
     if kept.is_empty():
         raise no_answers(len(train))
@@ -153,9 +152,9 @@ def _encode_training(
         score_threshold=config.score_threshold,
     )
     if "question_type" not in kept.columns:
-        return training, np.full(len(kept), -1, np.int32)
+        return GroupedRows(training, np.full(len(kept), -1, np.int32))
     types = kept["question_type"]
-    return training, numbers_of(types, types.drop_nulls().unique().sort())
+    return GroupedRows(training, numbers_of(types, types.drop_nulls().unique().sort()))
 
 
 def no_answers(rows: int) -> SourceError:

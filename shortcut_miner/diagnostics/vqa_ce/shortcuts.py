@@ -14,18 +14,19 @@ import polars as pl
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import DEFAULT_MIN_COUNT, VqaCeConfig
 from shortcut_miner.diagnostics.vqa_ce.frames import HeldFrames, Spool
-from shortcut_miner.diagnostics.vqa_ce.judged import Judged, judge_questions, tallied
+from shortcut_miner.diagnostics.vqa_ce.judged import Judged, judge_questions, totals_on
 from shortcut_miner.diagnostics.vqa_ce.prepared import EncodedQuestions, Prepared, prepare_frames
 from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.backends import Backend, resolve_backend
-from shortcut_miner.mining.evidence.family import SearchedFamily
-from shortcut_miner.mining.evidence.verdicts import VerdictConfig, rule_measures
-from shortcut_miner.mining.matcher import index_for, match_totals
+from shortcut_miner.mining.evidence.verdicts import Counts, Evidence, VerdictConfig, rule_evidence
+from shortcut_miner.mining.matcher import index_for
 from shortcut_miner.mining.memory import BYTES_A_MEASURED_RULE, check_fits
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.search import search_rules
+from shortcut_miner.mining.sharding.run import Distribution
+from shortcut_miner.row_files import RowFiles
 from shortcut_miner.timing import OnStage, StageCost, timed
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import GroupedRows
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +35,7 @@ class Shortcuts:
 
     Attributes
     ----------
-    training : Transactions
-        Encoded rows; they have one of the top answers.
-    validation, holdout
+    training, validation, holdout
         See :class:`shortcut_miner.diagnostics.vqa_ce.prepared.Prepared`.
     rules : RuleArrays
         The surviving rules in rule order; positions are rule ids.
@@ -54,15 +53,13 @@ class Shortcuts:
         The cap on antecedents that held: the config's, or what fitted in memory.
     is_complete : bool
         False if the cap ended the search.
-    measures : pl.DataFrame or None
-        One row a rule, see :func:`shortcut_miner.mining.evidence.verdicts.rule_measures`; None if not wanted.
-    family : SearchedFamily or None
-        What the q values among `measures` correct for.
+    evidence : Evidence or None
+        What the rows say about each rule; None if not wanted.
     backend : str
         Name of the backend that searched and matched.
     """
 
-    training: Transactions
+    training: GroupedRows | RowFiles
     validation: EncodedQuestions
     holdout: EncodedQuestions | None
     rules: RuleArrays
@@ -74,8 +71,7 @@ class Shortcuts:
     confident_count: int
     max_rules: int
     is_complete: bool
-    measures: pl.DataFrame | None
-    family: SearchedFamily | None
+    evidence: Evidence | None
     backend: str
 
 
@@ -140,6 +136,7 @@ def find_in(
     spool: Spool,
     *,
     measure: bool = True,
+    distribution: Distribution | None = None,
     threads: int | None,
     backend: Backend,
     costs: list[StageCost],
@@ -157,6 +154,8 @@ def find_in(
         Empty; takes the validation questions with what the rules make of them.
     measure : bool
         Whether to compute the rules' further measures and verdicts.
+    distribution : Distribution, optional
+        Where and in how many shards to mine, and in how much memory.
     threads : int, optional
         Default: all processors, or ``NUMBA_NUM_THREADS``.
     backend : Backend
@@ -174,31 +173,28 @@ def find_in(
     training = prepared.training
     mining = _search_config(config, training.transaction_count)
     found = search_rules(
-        training, mining, keep_dropped=config.keep_dropped, allow_incomplete=True,
-        threads=threads, backend=backend, costs=costs, on_stage=on_stage,
+        prepared.mined_rows, mining, keep_dropped=config.keep_dropped, allow_incomplete=True,
+        distribution=distribution, threads=threads, backend=backend, costs=costs, on_stage=on_stage,
     )  # fmt: skip
     rules = found.rules
     with timed(costs, "classify", on_stage):
         index = index_for(rules, training)
-        kept = classifier.kept_rules(match_totals(index, training, None, threads, backend))
+        kept = classifier.kept_rules(index, training, threads, backend)
+        answering = classifier.RuleClassifier.of(rules, kept, training)
     with timed(costs, "match", on_stage):
-        judged = judge_questions(
-            rules, index, kept, prepared.validation, spool, config.vote or "best",
-            threads=threads, backend=backend,
-        )  # fmt: skip
-    measures, family = None, None
+        vote = config.vote or "best"
+        judged = judge_questions(index, answering, prepared.validation, spool, vote, threads, backend)
+    evidence = None
     if measure:
         check_fits(len(rules), BYTES_A_MEASURED_RULE)
         with timed(costs, "measure", on_stage):
             held_out = None
             if prepared.holdout is not None:
-                held_out = tallied(rules, index, prepared.holdout, threads, backend).counts(rules)
-            measures, family = rule_measures(
+                held_out = Counts.matched(totals_on(index, prepared.holdout, threads, backend))
+            evidence = rule_evidence(
                 rules, found.antecedents, training, mining,
-                groups=prepared.types, index=index, thresholds=_thresholds(config),
-                validation=judged.tallies.counts(rules),
-                holdout=held_out,
-                threads=threads, backend=backend,
+                validation=Counts.matched(judged.totals), holdout=held_out,
+                thresholds=thresholds(config), index=index, threads=threads, backend=backend,
             )  # fmt: skip
     return Shortcuts(
         training=training,
@@ -213,8 +209,7 @@ def find_in(
         confident_count=found.confident_count,
         max_rules=found.max_rules,
         is_complete=found.is_complete,
-        measures=measures,
-        family=family,
+        evidence=evidence,
         backend=backend.name,
     )
 
@@ -230,7 +225,8 @@ def _search_config(config: VqaCeConfig, rows: int) -> SearchConfig:
     )
 
 
-def _thresholds(config: VqaCeConfig) -> VerdictConfig:
+def thresholds(config: VqaCeConfig) -> VerdictConfig:
+    """Return where the verdicts begin."""
     return VerdictConfig(
         max_q=config.max_q, max_improvement_p=config.max_improvement_p, min_val_count=config.min_val_count
     )

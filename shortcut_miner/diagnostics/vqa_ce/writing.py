@@ -54,18 +54,18 @@ def write(
 
 
 def _rules(found: Shortcuts) -> Iterator[pl.DataFrame]:
-    tallies = found.judged.tallies
+    totals, evidence = found.judged.totals, found.evidence
     in_classifier = np.zeros(len(found.rules), np.bool_)
     in_classifier[found.kept] = True
     first = 0
     for block in rule_blocks(found.rules, found.training.vocabulary, found.training.transaction_count):
         place = slice(first, first + len(block))
         rules = block.with_columns(
-            val_antecedent_count=pl.Series(tallies.fired[place].astype(np.uint64)),
-            val_rule_count=pl.Series(tallies.right[place].astype(np.uint64)),
+            val_antecedent_count=pl.Series(totals.fired[place].astype(np.uint64)),
+            val_rule_count=pl.Series(totals.right[place].astype(np.uint64)),
             in_classifier=pl.Series(in_classifier[place]),
         )
-        yield _with_measures(rules, None if found.measures is None else found.measures[place])
+        yield _with_measures(rules, None if evidence is None else evidence.table(place.start, place.stop))
         first = place.stop
 
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from shortcut_miner.mining.arrays import DistinctRows, Numbers
 from shortcut_miner.transactions import RowBlocks, Transactions, Vocabulary
 
-# Measured, and rounded up: what mining takes for a row and for an item that a shard keeps, the search's own copies
+# Measured, and rounded up: what mining takes for a row and an item that a shard keeps, the search's own copies
 # in class order and by first item included.
 BYTES_A_ROW = 120
 BYTES_AN_ITEM = 40

@@ -354,7 +354,9 @@ def _box_problems(raw: RawRegions) -> list[Problem]:
     is_broken = np.asarray(is_broken)
     is_broken[[row for row, *_ in raw.region_problems]] = False  # told already
     broken = np.flatnonzero(is_broken)
-    told = [Problem((first + row,), *problem) for row, *problem in raw.region_problems]
+    told = [
+        Problem((first + row,), field, got, expected) for row, field, got, expected in raw.region_problems
+    ]
     return told + [
         Problem((first + int(row),), "box", str(raw.boxes[row].tolist()), "finite numbers") for row in broken
     ]

@@ -97,23 +97,38 @@ def named_values(values: Sequence[Any], names: Sequence[str], where: str) -> tup
         return known[one]
 
     found = [named(one) for one in values]
-    _check_known(missed, names, where)
+    check_known(missed, names, where)
     return found, sum(old is not None and old != new for old, new in zip(values, found, strict=True))
 
 
 def _named(column: pl.Series, names: Sequence[str], where: str) -> pl.Series:
-    is_list = isinstance(column.dtype, pl.List)
-    one = column.explode(empty_as_null=False) if is_list else column
-    if not is_text(one.dtype) and not _are_numbers(one.dtype):
+    one, known = _single(column, names)
+    if not known:
         return column
-    one = one.cast(pl.String) if is_text(one.dtype) else one.cast(pl.Float64).fill_nan(None)
-    known = {**_texts(names), "": ""} if is_text(one.dtype) else _numbers(names)
-    is_known = one.is_in(pl.Series([*known], dtype=one.dtype).implode()) | one.is_null()
-    _check_known(one.filter(~is_known), names, where)
+    check_known(_missed(one, known), names, where)
+    is_list = isinstance(column.dtype, pl.List)
     element = pl.element() if is_list else pl.lit(column)
     element = element.cast(one.dtype).replace_strict(known, default=None, return_dtype=pl.String)
     found = pl.lit(column).list.eval(element) if is_list else element
     return pl.select(found.alias(column.name)).to_series()
+
+
+def no_classes(column: pl.Series, names: Sequence[str]) -> pl.Series:
+    """Return the numbers or texts of a column of classes that are none, in their order."""
+    one, known = _single(column, names)
+    return _missed(one, known) if known else one.clear()
+
+
+def _missed(one: pl.Series, known: Mapping[Any, str | None]) -> pl.Series:
+    return one.filter(one.is_not_null() & ~one.is_in(pl.Series([*known], dtype=one.dtype).implode()))
+
+
+def _single(column: pl.Series, names: Sequence[str]) -> tuple[pl.Series, dict[Any, str | None]]:
+    """Return single values of a column, and the names of those known; {} of one without classes."""
+    one = column.explode(empty_as_null=False) if isinstance(column.dtype, pl.List) else column
+    if is_text(one.dtype):
+        return one.cast(pl.String), {**_texts(names), "": ""}
+    return (one.cast(pl.Float64).fill_nan(None), _numbers(names)) if _are_numbers(one.dtype) else (one, {})
 
 
 def _numbers(names: Sequence[str]) -> dict[Any, str | None]:
@@ -131,11 +146,14 @@ def _changed(old: pl.Series, new: pl.Series) -> int:
     return int((old.cast(pl.String).ne_missing(new) & old.is_not_null()).sum())
 
 
-def _check_known(missed: pl.Series | Sequence[Any], names: Sequence[str], where: str) -> None:
+def check_known(
+    missed: pl.Series | Sequence[Any], names: Sequence[str], where: str, total: int | None = None
+) -> None:
+    """Raise SourceError for values that are no class; `total` says how many there are if each comes once."""
     if len(missed):
         shown = [int(one) if isinstance(one, float) and one.is_integer() else one for one in missed]
         raise SourceError(
-            f"{where}: got {len(missed):,} values that are no class "
+            f"{where}: got {len(missed) if total is None else total:,} values that are no class "
             f"({examples(dict.fromkeys(map(str, shown)))}), expected 0 to {len(names) - 1:,}, or one of "
             f"{examples(names)}. Correct them, or the names of the classes in the dataset's features."
         )

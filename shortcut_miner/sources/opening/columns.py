@@ -146,8 +146,11 @@ def converted(
     names: Mapping[str, str | None],
     types: Mapping[str, pl.DataType],
     place: Place,
+    lists: Mapping[str, bool] | None = None,
 ) -> Converted:
     """Return the table of :func:`expressions`, and the working column `record`, as the kinds have it.
+
+    `lists` says of the file's columns of text whether they hold lists, where the table is a part of theirs.
 
     Raises
     ------
@@ -165,7 +168,8 @@ def converted(
         if kind == "id" and is_text(dtype):
             column, count = whole_column(column)
         elif kind in ("texts", "keys") and is_text(dtype):
-            column, count = split_texts(column.cast(pl.String), kind, name, place, table[RECORD], seen)
+            cells, holds_lists = column.cast(pl.String), (lists or {}).get(name)
+            column, count = split_texts(cells, kind, name, place, table[RECORD], seen, holds_lists)
         elif kind == "keys" and dtype.is_nested():
             column = _keys(column, name, place)
         table = table.with_columns(column.alias(ours))
@@ -176,18 +180,27 @@ def converted(
             count = int(column.str.contains(r"^-?\d+$").sum())
         if kind != "keys":
             decisions[f"{name}, {LISTS_NOTE}" if kind == "texts" else float_note(name)] += count
-    return Converted(table, problems, +decisions)
+    # With those of nothing: the order is that of the columns, also where parts of a table are added.
+    return Converted(table, problems, decisions)
 
 
 def split_texts(
-    cells: pl.Series, kind: Kind, name: str, place: Place, records: pl.Series, seen: Seen
+    cells: pl.Series,
+    kind: Kind,
+    name: str,
+    place: Place,
+    records: pl.Series,
+    seen: Seen,
+    holds_lists: bool | None = None,
 ) -> tuple[pl.Series, int]:
     """Return the lists in a column of text, or their records' keys, and how many were written as lists.
 
     `seen` keeps what is found of a column for who asks next.
     """
     if name not in seen:
-        seen[name] = unpacked_cells(cells, place.path, name, lambda row: place.label(records[row]))
+        seen[name] = unpacked_cells(
+            cells, place.path, name, lambda row: place.label(records[row]), holds_lists=holds_lists
+        )
     if found := seen[name]:
         return found[kind == "keys"], cells.replace("", None).count()
     if kind == "keys":

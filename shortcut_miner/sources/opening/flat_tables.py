@@ -101,7 +101,7 @@ class FlatTable:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was repaired and, of the columns read so far, what was decided."""
-        return self.repairs + tuple(f"{what}: {count:,}" for what, count in self.decisions.items())
+        return self.repairs + tuple(f"{what}: {count:,}" for what, count in self.decisions.items() if count)
 
     def names(self, needs: Needs) -> dict[str, str | None]:
         """Return the name that the file has for each column; None for those that it lacks."""

@@ -33,6 +33,8 @@ class Reading:
         What was decided, in words.
     parts : tuple of Reading
         What each of several files gave; empty of a single one.
+    content_sha256 : str, optional
+        Digest of the rows that were read and are not kept: `table` has their columns, and no row.
     """
 
     table: pl.DataFrame
@@ -41,6 +43,7 @@ class Reading:
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     parts: tuple["Reading", ...] = ()
+    content_sha256: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +58,15 @@ class Problem:
         Path of the field, such as ``answers[3].answer``.
     got, expected : str
         In words.
+    more : int
+        Further records beside those listed.
     """
 
     records: tuple[int, ...]
     field: str
     got: str
     expected: str
+    more: int = 0
 
     @property
     def reason(self) -> str:
@@ -111,13 +117,29 @@ def settle(
         if fresh:
             dropped[problem.reason] = dropped.get(problem.reason, 0) + len(fresh)
         seen |= fresh
-    if problems and (on_bad_row != "skip" or len(seen) == total):
-        if len(seen) < total and on_bad_row is not None:
-            advice = f"{advice}, or skip them with --on-bad-row skip"
-        path = source if isinstance(source, str) else source.path
-        title = f"{path}: got {len(seen):,} bad of {total:,} {what}, expected none. {advice}."
-        raise SourceError(problem_list(title, [_in_words(problem, label) for problem in ordered]))
+    path = source if isinstance(source, str) else source.path
+    refuse_bad(path, what, ordered, len(problems), len(seen), total, on_bad_row, label, advice=advice)
     return dropped
+
+
+def refuse_bad(
+    path: str,
+    what: str,
+    first: Sequence[Problem],
+    count: int,
+    bad: int,
+    total: int,
+    on_bad_row: OnBadRow | None,
+    label: Callable[[int], str],
+    *,
+    advice: str = "Fix them",
+) -> None:
+    """Raise as :func:`settle` does for `count` problems of `bad` records, of which the `first` are shown."""
+    if count and (on_bad_row != "skip" or bad == total):
+        if bad < total and on_bad_row is not None:
+            advice = f"{advice}, or skip them with --on-bad-row skip"
+        title = f"{path}: got {bad:,} bad of {total:,} {what}, expected none. {advice}."
+        raise SourceError(problem_list(title, [_in_words(one, label) for one in first], total=count))
 
 
 def finished(
@@ -161,7 +183,7 @@ def damaged(path: str, form: str, error: Exception) -> SourceError:
 
 def _in_words(problem: Problem, label: Callable[[int], str]) -> str:
     shown = [label(record) for record in problem.records[:3]]
-    rest = len(problem.records) - len(shown)
+    rest = len(problem.records) - len(shown) + problem.more
     named = " and ".join(shown) + (f" and {rest:,} more" if rest else "")
     return f"{named}, {problem.field}: got {problem.got}, expected {problem.expected}"
 
@@ -208,9 +230,16 @@ def find_duplicates(table: pl.DataFrame, key: str, field: str | None = None) -> 
         .filter(pl.col(RECORD).list.len() > 1)
     )
     return [
-        Problem(tuple(records), field or key, f"{value!r} {len(records)} times", "an id that occurs once")
+        repeated_id(value, records, len(records), field or key)
         for value, records in repeated.select(key, RECORD).iter_rows()
     ]
+
+
+def repeated_id(value: object, records: Sequence[int], times: int, field: str) -> Problem:
+    """Return the problem of an id that `times` records have, of which the first are given."""
+    return Problem(
+        tuple(records), field, f"{value!r} {times} times", "an id that occurs once", times - len(records)
+    )
 
 
 def is_blank(column: str) -> pl.Expr:

@@ -7,7 +7,8 @@ import ast
 import contextlib
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -23,6 +24,7 @@ LISTS_NOTE = "lists written as text, unpacked"
 _HAS_BRACKETS = r"(?s)^\s*(?:\[.*\]|\{.*\})\s*$|^\s*\(\s*(?:['\"].*)?\)\s*$"
 _MEANS_A_LIST = r"['\",]|^\s*\S\s*\S\s*$"  # in a cell with brackets: quotes, commas, or nothing in between
 _IS_LIST = r"(?s)^\s*(?:\[.*\]|\(.*\))\s*$"
+_SHOWN_LOOKS = 3
 _LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 _NEIGHBOURS = re.compile(r"\0\s*\0")
 _PYTHON_ERRORS = (ValueError, SyntaxError, MemoryError, RecursionError)
@@ -32,7 +34,13 @@ _ADVICE = 'Write each cell as a JSON list such as ["a", "b"], or as text with th
 
 
 def unpacked_cells(
-    cells: pl.Series, path: str, column: str, label: Callable[[int], str], *, is_sentence: bool = False
+    cells: pl.Series,
+    path: str,
+    column: str,
+    label: Callable[[int], str],
+    *,
+    is_sentence: bool = False,
+    holds_lists: bool | None = None,
 ) -> tuple[pl.Series, pl.Series] | None:
     """Return the lists in a column of text, and the keys of their records; None if it holds no lists.
 
@@ -46,6 +54,8 @@ def unpacked_cells(
         Names a cell by its position.
     is_sentence : bool
         The cells may be sentences: brackets around all of them mean nothing without quotes or commas.
+    holds_lists : bool, optional
+        What :class:`Looks` of all cells tell, where these are a part of a column.
 
     Returns
     -------
@@ -58,21 +68,10 @@ def unpacked_cells(
         Some cells are lists and others are not, or cells look like lists and can't be read.
     """
     given = cells.replace("", None)
-    has_brackets = given.str.contains(_HAS_BRACKETS)
-    looks = has_brackets & given.str.contains(_MEANS_A_LIST)
-    is_all = bool(has_brackets.any()) and bool(has_brackets.all()) and (bool(looks.any()) or not is_sentence)
-    if not is_all and not looks.any():
+    if holds_lists is None:
+        holds_lists = looks_of(cells, label).hold_lists(path, column, is_sentence=is_sentence)
+    if not holds_lists:
         return None
-    if not is_all:
-        rest = given.filter(has_brackets.not_())
-        shown = _shown(cells, looks, label)[:3] + _shown(cells, has_brackets.not_(), label)[:3]
-        raise SourceError(
-            problem_list(
-                f"{path}: got lists written as text in {int(looks.sum()):,} cells of the column {column!r} "
-                f"and other text in {len(rest):,}, expected one of both in all. {_ADVICE}.",
-                shown,
-            )
-        )
     if (plain := _json_texts(given)) is not None:
         return plain, pl.Series([None], dtype=_KEYS).new_from_index(0, len(given))
     distinct = given.drop_nulls().unique(maintain_order=True)
@@ -85,14 +84,8 @@ def unpacked_cells(
         except NoListError:
             bad.append(cell)
     if bad:
-        is_bad = given.is_in(bad)
-        raise SourceError(
-            problem_list(
-                f"{path}: got {int(is_bad.sum()):,} cells of the column {column!r} that look like lists and "
-                f"can't be read as such, expected JSON lists or Python's of texts. {_ADVICE}.",
-                _shown(cells, is_bad, label),
-            )
-        )
+        shown = _shown(cells, given.is_in(bad), label)
+        raise UnreadableCellsError(path, column, shown, len(shown))
     lists = pl.DataFrame(
         {
             "cell": distinct,
@@ -102,6 +95,75 @@ def unpacked_cells(
     )
     table = given.rename("cell").to_frame().join(lists, on="cell", how="left", maintain_order="left")
     return table["texts"], table["keys"]
+
+
+class UnreadableCellsError(SourceError):
+    """Cells that look like lists and can't be read: how many, and in words the first of them."""
+
+    def __init__(self, path: str, column: str, shown: Sequence[str], count: int) -> None:
+        self.shown, self.count = shown, count
+        super().__init__(
+            problem_list(
+                f"{path}: got {count:,} cells of the column {column!r} that look like lists and "
+                f"can't be read as such, expected JSON lists or Python's of texts. {_ADVICE}.",
+                shown,
+                total=count,
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """What the cells of a column, or of parts of it, look like.
+
+    Attributes
+    ----------
+    given, bracketed, listed : int
+        Cells that are not missing; of these, with brackets around; of these, that must be lists.
+    shown_lists, shown_others : tuple of str
+        The first that must be lists, and the first without brackets, in words.
+    """
+
+    given: int
+    bracketed: int
+    listed: int
+    shown_lists: tuple[str, ...]
+    shown_others: tuple[str, ...]
+
+    def __add__(self, other: "Looks") -> "Looks":
+        return Looks(
+            self.given + other.given,
+            self.bracketed + other.bracketed,
+            self.listed + other.listed,
+            (*self.shown_lists, *other.shown_lists)[:_SHOWN_LOOKS],
+            (*self.shown_others, *other.shown_others)[:_SHOWN_LOOKS],
+        )
+
+    def hold_lists(self, path: str, column: str, *, is_sentence: bool = False) -> bool:
+        """Return whether a column holds lists; see :func:`unpacked_cells` for what it raises."""
+        is_all = 0 < self.bracketed == self.given and (self.listed > 0 or not is_sentence)
+        if self.listed and not is_all:
+            raise SourceError(
+                problem_list(
+                    f"{path}: got lists written as text in {self.listed:,} cells of the column {column!r} "
+                    f"and other text in {self.given - self.bracketed:,}, expected one of both in all. "
+                    f"{_ADVICE}.",
+                    self.shown_lists + self.shown_others,
+                )
+            )
+        return is_all
+
+
+def looks_of(cells: pl.Series, label: Callable[[int], str]) -> Looks:
+    """Return what cells look like; `label` names one by its position among them."""
+    given = cells.replace("", None)
+    has_brackets = given.str.contains(_HAS_BRACKETS)
+    looks = has_brackets & given.str.contains(_MEANS_A_LIST)
+    return Looks(
+        given.count(), int(has_brackets.sum()), int(looks.sum()),
+        tuple(_shown(cells, looks, label, _SHOWN_LOOKS)),
+        tuple(_shown(cells, has_brackets.not_(), label, _SHOWN_LOOKS)),
+    )  # fmt: skip
 
 
 def _json_texts(cells: pl.Series) -> pl.Series | None:
@@ -181,8 +243,10 @@ def _listed(cell: str) -> list[str | None] | None:
         return []
 
 
-def _shown(cells: pl.Series, chosen: pl.Series, label: Callable[[int], str]) -> list[str]:
-    rows = chosen.fill_null(value=False).arg_true().to_list()
+def _shown(
+    cells: pl.Series, chosen: pl.Series, label: Callable[[int], str], most: int | None = None
+) -> list[str]:
+    rows = chosen.fill_null(value=False).arg_true()[:most].to_list()
     return [f"{label(row)}: {_cut(repr(cells[row]))}" for row in rows]
 
 

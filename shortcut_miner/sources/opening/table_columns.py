@@ -59,7 +59,14 @@ RENAME = "Rename or convert its columns"
 Rows = tuple[pl.DataFrame, list[Problem]]  # the working column `record` and the columns that were asked for
 
 
-def read_columns(flat: FlatTable, needs: Needs, *, advice: str = RENAME, by_record: bool = False) -> Rows:
+def read_columns(
+    flat: FlatTable,
+    needs: Needs,
+    *,
+    advice: str = RENAME,
+    by_record: bool = False,
+    limit: int | None = None,
+) -> Rows:
     """Return the working column `record` with the named columns, and the records whose values don't fit.
 
     Records that could not be split or decoded are told by a problem and left out; values of text files that
@@ -71,6 +78,8 @@ def read_columns(flat: FlatTable, needs: Needs, *, advice: str = RENAME, by_reco
         What to do about columns that don't fit.
     by_record : bool
         In JSON, a field that no record has is a problem of each record, not of the table.
+    limit : int, optional
+        Of Parquet and Arrow read only the first rows.
 
     Raises
     ------
@@ -78,15 +87,15 @@ def read_columns(flat: FlatTable, needs: Needs, *, advice: str = RENAME, by_reco
         A column is missing or of another type, or the file is damaged.
     """
     is_json = flat.form.startswith("JSON")
-    names = flat.names(needs) if is_json and by_record else _checked_names(flat, needs, advice)
+    names = flat.names(needs) if is_json and by_record else checked_names(flat, needs, advice)
     if flat.form in TYPED:
         with column_errors(flat.path, flat.form):
-            found = _named(flat, read_frame(flat.content, _given(names)))
+            found = with_names_of_classes(flat, _first_rows(flat, given_names(names), limit))
             table = found.select(expressions(needs, names, flat.types)).with_row_index(RECORD)
             return settle_columns(flat, table, needs, names, flat.types)
     if flat.is_untyped:
         text = flat.content
-        frame = _named(flat, text.frame.select(_given(names)))
+        frame = with_names_of_classes(flat, text.frame.select(given_names(names)))
         table = frame.select(expressions(needs, names, frame.schema))
         table = table.insert_column(0, text.records.alias(RECORD))
         table, problems = settle_columns(flat, table, needs, names, frame.schema)
@@ -101,18 +110,35 @@ def settle_columns(
     needs: Needs,
     names: Mapping[str, str | None],
     types: Mapping[str, pl.DataType],
+    lists: Mapping[str, bool] | None = None,
 ) -> Rows:
     """Return what :func:`read_kept` gives, with the working column `record`, as the kinds have it.
+
+    `lists` is for parts of a table: see :func:`.columns.converted`.
 
     Raises
     ------
     SourceError
         See :func:`.columns.converted`.
     """
-    return _noted(flat, converted(table, needs, names, types, Place(path=flat.path, label=flat.label)))
+    place = Place(path=flat.path, label=flat.label)
+    return _noted(flat, converted(table, needs, names, types, place, lists))
 
 
-def _named(flat: FlatTable, piece: pl.DataFrame) -> pl.DataFrame:
+def _first_rows(flat: FlatTable, columns: list[str], limit: int | None) -> pl.DataFrame:
+    if limit is None or limit >= flat.total:
+        return read_frame(flat.content, columns)
+    pieces, rows = [], 0
+    for piece in read_batches(flat.content, columns):
+        pieces.append(piece)
+        rows += len(piece)
+        if rows >= limit:
+            break
+    return pl.concat(pieces).head(limit)
+
+
+def with_names_of_classes(flat: FlatTable, piece: pl.DataFrame) -> pl.DataFrame:
+    """Return rows of a file with the names of classes in place of numbers, which is noted."""
     return with_class_names(piece, flat.classes, flat.path, flat.decisions)
 
 
@@ -146,7 +172,7 @@ def read_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
     if flat.form == "Parquet":
         yield from _parquet_blocks(flat, needs, rows)
     elif flat.form.startswith("JSON"):
-        columns = json_columns(needs, _checked_names(flat, needs), flat.classes)
+        columns = json_columns(needs, checked_names(flat, needs), flat.classes)
         chunks = decode_chunks(columns.raws(flat.content), columns.record_type)
         place = Place(path=flat.path, label=flat.label)
         while block := [
@@ -170,32 +196,35 @@ def read_kept(
     SourceError
         A column is missing or of another type; the file is damaged, or has other values than `expected`.
     """
-    names = _checked_names(flat, needs)
+    names = checked_names(flat, needs)
     asked = expressions(needs, names, flat.types)
     with column_errors(flat.path, flat.form, expected):
         return pl.concat(
-            [keep(_named(flat, piece).select(asked)) for piece in read_batches(flat.content, _given(names))],
+            [
+                keep(with_names_of_classes(flat, piece).select(asked))
+                for piece in read_batches(flat.content, given_names(names))
+            ],
             rechunk=True,
         )
 
 
 def _parquet_blocks(flat: FlatTable, needs: Needs, rows: int) -> Iterator[Rows]:
-    names = _checked_names(flat, needs)
+    names = checked_names(flat, needs)
     asked = expressions(needs, names, flat.types)
     first = 0
     with column_errors(flat.path, flat.form):
-        for piece in read_batches(flat.content, _given(names), rows):
-            block = _named(flat, piece).select(asked).with_row_index(RECORD, offset=first)
+        for piece in read_batches(flat.content, given_names(names), rows):
+            block = with_names_of_classes(flat, piece).select(asked).with_row_index(RECORD, offset=first)
             yield settle_columns(flat, block, needs, names, flat.types)
             first += len(block)
 
 
-def _given(names: Mapping[str, str | None]) -> list[str]:
+def given_names(names: Mapping[str, str | None]) -> list[str]:
     """Return the columns of the file, each once."""
     return list(dict.fromkeys(name for name in names.values() if name is not None))
 
 
-def _checked_names(flat: FlatTable, needs: Needs, advice: str = RENAME) -> dict[str, str | None]:
+def checked_names(flat: FlatTable, needs: Needs, advice: str = RENAME) -> dict[str, str | None]:
     """Return the file's name of each column; raise for all that are missing or of another type."""
     names = flat.names(needs)
     if any(found is None and flat.index in asked_names(needs[name], name) for name, found in names.items()):
@@ -217,5 +246,5 @@ def _checked_names(flat: FlatTable, needs: Needs, advice: str = RENAME) -> dict[
             f"expected {needed or 'other types'}. {advice}."
         )
         raise SourceError(problem_list(title, list(dict.fromkeys(problems))))
-    check_once(flat.path, flat.columns, _given(names))
+    check_once(flat.path, flat.columns, given_names(names))
     return names

@@ -1,6 +1,6 @@
 """One flat table of questions: which of its columns are read, and its rows as questions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import polars as pl
@@ -109,9 +109,18 @@ def read_rows(
     See :func:`.tables.read_question_tables`, which reads several, for the parameters, columns and errors.
     """
     flat = table.flat
-    rows, broken = read_columns(flat, _needs(table, wanted), advice=wanted.advice)
+    rows, broken = read_columns(flat, columns_of(table, wanted), advice=wanted.advice, limit=limit)
     total = flat.total if limit is None else min(limit, flat.total)
-    rows = rows.filter(pl.col(RECORD) < total)
+    rows = as_questions(rows.filter(pl.col(RECORD) < total), table, wanted, first)
+    problems = [_in_lines(flat, one) for one in broken if one.records[0] < total]
+    problems += problems_of(rows, wanted, find_duplicates(rows, "question_id"))
+    dropped = settle(flat.path, "questions", problems, total, on_bad_row, flat.label)
+    return chosen_columns(without_records(rows, bad_records(problems)), table, wanted), dropped
+
+
+def as_questions(rows: pl.DataFrame, table: QuestionTable, wanted: Wanted, first: int) -> pl.DataFrame:
+    """Return what was read of a table, or of a part of it, with all columns that questions have."""
+    flat = table.flat
     if flat.is_untyped:
         rows = rows.with_columns(pl.col(pl.String).replace("", None))
     if wanted.is_own and not table.takes(wanted, "question_id"):
@@ -119,30 +128,38 @@ def read_rows(
         rows = rows.with_columns(number.cast(pl.String).alias("question_id"))
     if wanted.is_own:
         rows = _with_lists(_with_most_frequent(rows, flat))
-    own = [name for name in (LABELS, GROUP) if table.takes(wanted, name)]
     places = {"image_id": ("image_id", GROUP), GROUP: (GROUP, "image_id")}
-    rows = rows.with_columns(
+    return rows.with_columns(
         pl.coalesce(*(_if_given(one) for one in order if one in rows.columns), "question_id").alias(name)
         for name, order in places.items()
-        if name in ("image_id", *own)
+        if name in ("image_id", *_beside(table, wanted))
     )
-    problems = [_in_lines(flat, one) for one in broken if one.records[0] < total]
-    problems += _problems_of(rows, wanted)
-    dropped = settle(flat.path, "questions", problems, total, on_bad_row, flat.label)
-    if bad := bad_records(problems):
-        rows = rows.filter(~pl.col(RECORD).is_in(pl.Series(bad, dtype=pl.UInt32).implode()))
+
+
+def _beside(table: QuestionTable, wanted: Wanted) -> list[str]:
+    return [name for name in (LABELS, GROUP) if table.takes(wanted, name)]
+
+
+def without_records(rows: pl.DataFrame, bad: Sequence[int]) -> pl.DataFrame:
+    """Return the rows but those of bad records."""
+    return rows.filter(~pl.col(RECORD).is_in(pl.Series(bad, dtype=pl.UInt32).implode())) if bad else rows
+
+
+def chosen_columns(rows: pl.DataFrame, table: QuestionTable, wanted: Wanted) -> pl.DataFrame:
+    """Return the columns of questions, and what was asked for beside them."""
+    own = _beside(table, wanted)
     if wanted.items:
-        rows = rows.with_columns(attributes(wanted.items, is_untyped=flat.is_untyped))
+        rows = rows.with_columns(attributes(wanted.items, is_untyped=table.flat.is_untyped))
         own.append(ATTRIBUTES)
-    return rows.select(*Questions.column_names(), *own), dropped
+    return rows.select(*Questions.column_names(), *own)
 
 
-def _problems_of(rows: pl.DataFrame, wanted: Wanted) -> list[Problem]:
-    """Return what is no id or question, ids that repeat, and of own tables bad answers and labels."""
+def problems_of(rows: pl.DataFrame, wanted: Wanted, repeated: Sequence[Problem]) -> list[Problem]:
+    """Return what is no id or question, the ids that repeat, and of own tables bad answers and labels."""
     problems = [
         *find_problems(rows, is_blank("question_id").fill_null(True), "question_id", "an id"),
         *find_problems(rows, is_blank("question").fill_null(True), "question", "text that is not blank"),
-        *find_duplicates(rows, "question_id"),
+        *repeated,
     ]
     if not wanted.is_own:
         return problems
@@ -158,8 +175,8 @@ def _if_given(column: str) -> pl.Expr:
     return pl.when(is_blank(column).not_()).then(column)
 
 
-def _needs(table: QuestionTable, wanted: Wanted) -> dict[str, Column]:
-    """Return what to read: columns named by the user must be there."""
+def columns_of(table: QuestionTable, wanted: Wanted) -> dict[str, Column]:
+    """Return what to read of a table: columns named by the user must be there."""
     flat, names = table.flat, wanted.names
     needed = {"question"} if wanted.is_own else {"question_id", "question", "answer"}
     if wanted.is_own and not (table.takes(wanted, "answers") and names["answer"] == "answer"):

@@ -41,7 +41,7 @@ __all__ = [
     "open_question_table", "read_question_table", "read_question_tables",
 ]  # fmt: skip
 _FILE = "file"
-_IN_SEVERAL = "question_id: expected in one file only"
+IN_SEVERAL = "question_id: expected in one file only"
 
 
 def column_names(mapping: str | None, columns: Sequence[str] = COLUMNS) -> dict[str, str]:
@@ -171,14 +171,12 @@ def read_question_tables(
     SourceError
         As :func:`read_question_table`; files with other columns than the first, or with the same ids.
     """
-    if not any(table.flat.total for table in tables):
-        named = " and ".join(table.flat.path for table in tables[:3])
-        raise SourceError(f"{named}: got no rows, expected at least one. Check that this is the right file.")
+    check_some_rows(tables)
     check_same_columns(tables, wanted)
     frames: list[pl.DataFrame] = []
     dropped: Counter[str] = Counter()
     left, start = limit, first + 1
-    for at, table in enumerate(tables if left is None else tables[: _files_for(tables, left)]):
+    for at, table in enumerate(files_for(tables, limit)):
         frame, lost = read_rows(table, wanted, first, on_bad_row, left)
         frames.append(frame.with_columns(pl.lit(at, pl.UInt32).alias(_FILE)))
         dropped.update(lost)
@@ -189,7 +187,7 @@ def read_question_tables(
     dropped.update(repeated)
     image_ids, image_notes = canonical_image_ids(whole["image_id"])
     whole = whole.with_columns(image_id=image_ids)
-    kind = f"questions {', '.join(dict.fromkeys(one.flat.form for one in read))}"
+    kind = kind_of(read)
     parts = [
         Reading(table=whole.filter(pl.col(_FILE) == at).drop(_FILE), kind=kind, file=table.file.facts())
         for at, table in enumerate(read)
@@ -200,9 +198,21 @@ def read_question_tables(
         kind=kind,
         file=files[0] if len(files) == 1 else facts_of_all(f"{len(files)} files", files),
         dropped={reason: count for reason, count in dropped.items() if count},
-        notes=(*_notes(read, wanted, start), *image_notes),
+        notes=(*notes_of(read, wanted, start), *image_notes),
         parts=tuple(parts) if len(parts) > 1 else (),
     )
+
+
+def check_some_rows(tables: Sequence[QuestionTable]) -> None:
+    """Raise SourceError unless some file has rows."""
+    if not any(table.flat.total for table in tables):
+        named = " and ".join(table.flat.path for table in tables[:3])
+        raise SourceError(f"{named}: got no rows, expected at least one. Check that this is the right file.")
+
+
+def kind_of(tables: Sequence[QuestionTable]) -> str:
+    """Return what files of questions are, in words."""
+    return f"questions {', '.join(dict.fromkeys(one.flat.form for one in tables))}"
 
 
 def check_same_columns(
@@ -224,14 +234,14 @@ def check_same_columns(
         )
 
 
-def _files_for(tables: Sequence[QuestionTable], limit: int) -> int:
-    """Return how many files are needed for so many rows."""
+def files_for(tables: Sequence[QuestionTable], limit: int | None) -> Sequence[QuestionTable]:
+    """Return the files that are needed for so many rows."""
     rows = 0
     for at, table in enumerate(tables, 1):
         rows += table.flat.total
-        if rows >= limit:
-            return at
-    return len(tables)
+        if limit is not None and rows >= limit:
+            return tables[:at]
+    return tables
 
 
 def _without_repeated(
@@ -243,17 +253,24 @@ def _without_repeated(
         return rows, {}
     repeated = rows.filter(is_repeated)
     if on_bad_row == "error" or len(repeated) == len(rows):
-        names = [tables[at].flat.path for at in repeated[_FILE].unique().sort()]
         ids = repeated["question_id"].unique(maintain_order=True)
-        raise SourceError(
-            f"{' and '.join(names[:3])}: got {len(ids):,} question_ids in several files ({examples(ids)}), "
-            "expected each in one. Leave one of the files out, or skip these questions with "
-            "--on-bad-row skip."
-        )
-    return rows.filter(~is_repeated), {_IN_SEVERAL: len(repeated)}
+        raise in_several(tables, repeated[_FILE].unique().sort().to_list(), ids.to_list(), len(ids))
+    return rows.filter(~is_repeated), {IN_SEVERAL: len(repeated)}
 
 
-def _notes(tables: Sequence[QuestionTable], wanted: Wanted, start: int) -> tuple[str, ...]:
+def in_several(
+    tables: Sequence[QuestionTable], files: Sequence[int], ids: Sequence[str], count: int
+) -> SourceError:
+    """Return the error for `count` ids that several files have, of which the first are given."""
+    names = [tables[at].flat.path for at in files]
+    return SourceError(
+        f"{' and '.join(names[:3])}: got {count:,} question_ids in several files "
+        f"({examples(ids, total=count)}), expected each in one. Leave one of the files out, or skip these "
+        "questions with --on-bad-row skip."
+    )
+
+
+def notes_of(tables: Sequence[QuestionTable], wanted: Wanted, start: int) -> tuple[str, ...]:
     """Return what was repaired, of which file of several, and what was decided, counted of all."""
     decisions: Counter[str] = Counter()
     for one in tables:
