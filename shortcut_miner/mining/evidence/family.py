@@ -75,8 +75,8 @@ def searched_family(
     """Return the size of the family of rules that a search goes through.
 
     Antecedents are counted one by one by a search of their own. Where that could take more than some ten
-    seconds (long rows, long antecedents) or half a gigabyte (more than 2^24 frequent items in all rows together)
-    they are bounded instead: a k-item antecedent in min_count rows uses up min_count of the k-item subsets
+    seconds (long rows, long antecedents) or half a gigabyte (more than 2^24 frequent items in all rows) they
+    are bounded instead: a k-item antecedent in min_count rows uses up min_count of the k-item subsets
     of all rows, so there are at most that many divided by min_count, and at most as many as there are k-item
     subsets of the frequent items. Which of both is done depends on the original rows alone: neither on their
     blocks or weights nor on the machine.
