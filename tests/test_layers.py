@@ -31,6 +31,7 @@ LAYERS = (
         "kernels_numba",
         "row_merging",
         "row_files",
+        "row_arrays",
     ),
     ("sources", "encoding", "encoding_batches", "encoding_spool"),
     ("mining", "scoring"),
