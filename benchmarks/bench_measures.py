@@ -32,7 +32,6 @@ from measuring import (
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
 from shortcut_miner.encoding import (
-    accepted_classes,
     encode_rows,
     encode_training,
     keep_top_answers,
@@ -42,10 +41,11 @@ from shortcut_miner.mining.evidence.family import searched_family
 from shortcut_miner.mining.evidence.row_sums import prior_confidence
 from shortcut_miner.mining.evidence.significance import family_q, fisher_log10_p
 from shortcut_miner.mining.evidence.subsets import best_subsets
-from shortcut_miner.mining.evidence.verdicts import Counts, rule_measures
+from shortcut_miner.mining.evidence.verdicts import Counts, rule_evidence
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
-from shortcut_miner.mining.matcher import Accepted, index_for, match_totals
+from shortcut_miner.mining.matcher import index_for, rule_totals
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
+from shortcut_miner.transactions import GroupedRows
 
 PACKAGES = ("numba", "numpy", "polars")
 
@@ -57,17 +57,15 @@ def jobs(folder: Path, threads: int | None) -> tuple[str, list[tuple[str, Callab
     training = encode_training(train, inputs.labels)
     validation = encode_rows(inputs.val, inputs.labels, training.vocabulary)
     types = numbers_of(train["question_type"], train["question_type"].drop_nulls().unique().sort())
-    mining = MiningConfig()
+    grouped, mining = GroupedRows(training, types), MiningConfig()
     antecedents = mine_antecedents(training, mining, threads)
     masks = dropped_by_subset(antecedents, "immediate", False, threads)
     rules, is_dropped = select_rules(antecedents, masks, 0.3, False)
     rules = rules.take(~is_dropped)
     index = index_for(rules, training)
-    accepted = Accepted(*accepted_classes(inputs.val, training.vocabulary))
-    held_out = Counts.matched(rules, validation, match_totals(index, validation, accepted, threads))
+    held_out = Counts.matched(rule_totals(index, validation, threads))
     counts = Counts.mined(rules, training)
-    tables = (counts.rule_count, counts.antecedent_count, counts.answer_count, counts.transaction_count)
-    log10_p = fisher_log10_p(*tables, threads)
+    log10_p = counts.fisher_log10_p(rules.answers, threads)
     searched = (training, mining.min_count, mining.max_antecedent, threads)
     family = searched_family(*searched)
     description = (
@@ -77,15 +75,14 @@ def jobs(folder: Path, threads: int | None) -> tuple[str, list[tuple[str, Callab
     return description, [
         (
             "all measures and verdicts",
-            lambda: rule_measures(
-                rules, antecedents, training, mining,
-                groups=types, validation=held_out, index=index, threads=threads,
-            ),
+            lambda: rule_evidence(
+                rules, antecedents, grouped, mining, validation=held_out, index=index, threads=threads
+            ).table(),
         ),
         ("- counting the family", lambda: searched_family(*searched)),
         ("- best subsets", lambda: best_subsets(rules, antecedents, training, threads)),
-        ("- priors", lambda: prior_confidence(rules, training, types, index=index, threads=threads)),
-        ("- Fisher's test, once", lambda: fisher_log10_p(*tables, threads)),
+        ("- priors", lambda: prior_confidence(rules, grouped, index=index, threads=threads)),
+        ("- Fisher's test, once", lambda: counts.fisher_log10_p(rules.answers, threads)),
         ("- q values, once", lambda: family_q(log10_p, family.size, "by")),
     ]  # fmt: skip
 

@@ -296,18 +296,28 @@ def _object_items(
     if "labels" in questions.columns:
         return _listed_items(questions["labels"])
     if labels is None:
-        raise ConfigError(
-            "items: got objects without detections, expected labels for the images. "
-            "Give --detections or a column of labels, or use --items words."
-        )
-    certain = (
+        raise no_labels()
+    certain = certain_labels(labels, score_threshold)
+    rows = questions.lazy().select("image_id").with_row_index("row")
+    return rows.join(certain, on="image_id", how="inner").select("row", "item").collect()
+
+
+def certain_labels(labels: pl.DataFrame, score_threshold: float) -> pl.LazyFrame:
+    """Return (image_id, item String) of schemas.Labels: each image's labels over the threshold, once each."""
+    return (
         labels.lazy()
         .filter(pl.col("label").is_not_null() & (pl.col("score").fill_null(1.0) >= score_threshold))
         .select("image_id", item="label")
         .unique()
     )
-    rows = questions.lazy().select("image_id").with_row_index("row")
-    return rows.join(certain, on="image_id", how="inner").select("row", "item").collect()
+
+
+def no_labels() -> ConfigError:
+    """Return the error of questions whose objects nothing tells."""
+    return ConfigError(
+        "items: got objects without detections, expected labels for the images. "
+        "Give --detections or a column of labels, or use --items words."
+    )
 
 
 def _listed_items(lists: pl.Series) -> pl.DataFrame:

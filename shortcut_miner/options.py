@@ -6,6 +6,7 @@ outside the standard library: configs are read before anything heavy is.
 """
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
@@ -32,6 +33,7 @@ SupersetFilter = Literal["immediate", "all", "none"]
 AnswerTies = Literal["first", "lexicographic"]
 SweepScorer = Literal["auto", "vqa-official", "vqa-normalized", "three-agree", "any-answer", "exact"]
 Scorer = Literal[SweepScorer, "soft-labels"]
+BackendName = Literal["auto", "numba", "cupy"]
 
 # How to find the answer in a model's text, or "after:TEXT".
 EXTRACTIONS = ("first-line", "last-word", "choices")
@@ -155,6 +157,23 @@ def reject(name: str, value: object, expected: str) -> NoReturn:
 def _shown(value: object) -> str:
     shown = repr(value)
     return shown if len(shown) <= _MOST_SHOWN else type(value).__name__
+
+
+def memory_bytes(given: str | int | None) -> int | None:
+    """Return an amount of memory in bytes; a number alone is bytes already.
+
+    >>> memory_bytes("4GB"), memory_bytes("512 MB"), memory_bytes("1.5GiB"), memory_bytes(None)
+    (4000000000, 512000000, 1610612736, None)
+    """
+    if given is None or (isinstance(given, Integral) and not isinstance(given, bool) and given >= 1):
+        return given if given is None else int(given)
+    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]i?)?B?\s*", str(given), re.IGNORECASE)
+    if found is None or not isinstance(given, str):
+        reject("memory", given, "an amount such as 4GB or 512MB")
+    number, unit = found.groups()
+    base = 1024 if unit and unit.lower().endswith("i") else 1000
+    size = int(float(number) * base ** (" KMGT".index(unit[0].upper()) if unit else 0))
+    return size if size >= 1 else reject("memory", given, "an amount such as 4GB or 512MB")
 
 
 def fill_in(config: "DataclassInstance", presets: Mapping[str, Mapping[str, Any]] | None = None) -> None:

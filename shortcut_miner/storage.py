@@ -134,7 +134,9 @@ def parquet_stream(
 
         def write_groups(rows: pl.DataFrame, least: int) -> None:
             while len(rows) >= least and len(rows):
-                group = rows.head(ROW_GROUP_SIZE).to_arrow(compat_level=pl.CompatLevel.oldest())
+                # In one piece: where pieces meet, a page of the file ends.
+                whole = rows.head(ROW_GROUP_SIZE).rechunk()
+                group = whole.to_arrow(compat_level=pl.CompatLevel.oldest())
                 writer.write_table(group.cast(writer.schema), row_group_size=ROW_GROUP_SIZE)
                 rows = rows.slice(ROW_GROUP_SIZE)
             waiting[:] = [rows]

@@ -39,8 +39,12 @@ def timed(costs: list[StageCost], stage: str, on_stage: OnStage | None = None) -
         on_stage(stage)
     wall, cpu = time.perf_counter(), time.process_time()
     yield
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_UNIT
-    costs.append(StageCost(stage, time.perf_counter() - wall, time.process_time() - cpu, peak))
+    costs.append(StageCost(stage, time.perf_counter() - wall, time.process_time() - cpu, peak_memory()))
+
+
+def peak_memory() -> int:
+    """Return the most bytes of memory that this process ever held."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_UNIT
 
 
 def cost_text(costs: Sequence[StageCost], wall_seconds: float | None = None) -> str:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # The kinds of items, in the order of their numbers: two of them never share one.
 KINDS = ("words", "objects", "attributes")
 # What is done block by block does not need more memory for more rows.
-ROWS_A_BLOCK = 1 << 21
+ROWS_A_BLOCK = 1 << 19
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -163,3 +163,58 @@ class RowBlocks(Protocol):
     def blocks(self) -> Iterator[Transactions]:
         """Yield the rows in order, a part at a time; again from the start at each call."""
         ...
+
+
+def item_counts(rows: RowBlocks) -> npt.NDArray[np.int64]:
+    """Return the number of original rows that hold each item of the vocabulary: int64[items]."""
+    counts = np.zeros(rows.vocabulary.item_count, np.int64)
+    for block in rows.blocks():
+        weights = np.repeat(block.weights, np.diff(block.offsets))
+        counts += np.bincount(block.items, weights, len(counts)).astype(np.int64)
+    return counts
+
+
+class GroupedBlocks(RowBlocks, Protocol):
+    """Rows that belong to groups, such as the types of their questions."""
+
+    def grouped_blocks(self) -> Iterator[tuple[Transactions, npt.NDArray[np.int32]]]:
+        """Yield the rows as `blocks` does, each part with its rows' groups; -1 = not known."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GroupedRows:
+    """Rows in memory, and the group of each; see :class:`GroupedBlocks`."""
+
+    rows: Transactions
+    groups: npt.NDArray[np.int32]
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The strings behind the numbers."""
+        return self.rows.vocabulary
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    @property
+    def transaction_count(self) -> int:
+        """Number of original rows."""
+        return self.rows.transaction_count
+
+    @property
+    def item_frequency(self) -> npt.NDArray[np.int64]:
+        """Rows that hold each item of the vocabulary, whatever their weights: int64[items]."""
+        return self.rows.item_frequency
+
+    def blocks(self) -> Iterator[Transactions]:
+        """Yield the rows in order, a part at a time; again from the start at each call."""
+        return self.rows.blocks()
+
+    def grouped_blocks(self) -> Iterator[tuple[Transactions, npt.NDArray[np.int32]]]:
+        """Yield the rows as `blocks` does, each part with its rows' groups; -1 = not known."""
+        first = 0
+        for rows in self.rows.blocks():
+            yield rows, self.groups[first : first + len(rows)]
+            first += len(rows)

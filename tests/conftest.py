@@ -2,22 +2,26 @@
 
 import hashlib
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 PACKAGE = Path(__file__).resolve().parents[1] / "shortcut_miner"
 CACHE = PACKAGE / "__pycache__"
 # Each process builds a demo world of its own and takes a gigabyte.
 MOST_PROCESSES = 4
 
-# How fast a machine is decides nothing: neither deadlines nor a health check on seconds. Drawn inputs are the
-# same in every run, so that a commit has one verdict; .ci/slow draws others: --hypothesis-profile=searching.
-ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("searching", ANY_MACHINE)
-settings.register_profile("any machine", ANY_MACHINE, derandomize=True)
-settings.load_profile("any machine")
+if find_spec("hypothesis"):  # tests/gpu runs where there is none
+    from hypothesis import HealthCheck, settings
+
+    # How fast a machine is decides nothing: neither deadlines nor a health check on seconds. Drawn inputs are
+    # the same in every run, so that a commit has one verdict; .ci/slow draws others:
+    # --hypothesis-profile=searching.
+    ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.register_profile("searching", ANY_MACHINE)
+    settings.register_profile("any machine", ANY_MACHINE, derandomize=True)
+    settings.load_profile("any machine")
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -14,6 +14,7 @@ from shortcut_miner.cli.options import (
     INPUTS,
     METHOD,
     OUTPUT,
+    Compute,
     DryRun,
     Force,
     Out,
@@ -22,7 +23,7 @@ from shortcut_miner.cli.options import (
 )
 from shortcut_miner.cli.room import run_build
 from shortcut_miner.cli.rules import how_many, print_rules
-from shortcut_miner.options import OnBadRow, SupersetFilter
+from shortcut_miner.options import BackendName, OnBadRow, SupersetFilter
 from shortcut_miner.timing import cost_text
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ def mine(
     empty_rule: Annotated[bool, Parameter(group=METHOD, negative=(), show_default=False)] = False,
     max_rules: Annotated[int | None, Choose] = None,
     threads: Threads = None,
+    backend: Compute = "auto",
     out: Out = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -123,7 +125,8 @@ def mine(
         )
         return _mine(
             table, columns, options, target, show,
-            on_bad_row=on_bad_row, limit=rows, threads=threads, force=force, on_stage=on_stage,
+            on_bad_row=on_bad_row, limit=rows, threads=threads, backend=backend,
+            force=force, on_stage=on_stage,
         )  # fmt: skip
 
     def show_rules(report: "BuildReport", shown: Shown, wall_seconds: float) -> None:
@@ -138,7 +141,9 @@ def mine(
             note(shown, f"written: {out}")
         note(shown, f"took {cost_text(report.costs, wall_seconds)}")
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_KERNELS, show=show_rules)
+    return run_build(
+        work, out=out, dry_run=dry_run, shown=shown, kernels=_KERNELS, backend=backend, show=show_rules
+    )
 
 
 def _mine(
@@ -151,6 +156,7 @@ def _mine(
     on_bad_row: OnBadRow,
     limit: int | None,
     threads: int | None,
+    backend: BackendName,
     force: bool,
     on_stage: "OnStage | None",
 ) -> "BuildReport":
@@ -170,8 +176,8 @@ def _mine(
     from shortcut_miner.timing import timed
 
     search = SearchConfig(**options)
-    backend = resolve_backend()
-    run = Run(MineFiles(table), backend.name, threads or thread_count(), on_stage=on_stage, force=force)
+    chosen = resolve_backend(backend)
+    run = Run(MineFiles(table), chosen.name, threads or thread_count(), on_stage=on_stage, force=force)
     config = dataclasses.asdict(columns) | options | {"on_bad_row": on_bad_row, "limit": limit}
     run.check_out(out, "mine", config, ("rules.parquet",))
     with timed(run.costs, f"read {table}", on_stage):
@@ -180,7 +186,7 @@ def _mine(
         rows = encode_answered(read.table, "answer")
     found = search_rules(
         rows, search, allow_incomplete=True,
-        threads=run.threads, backend=backend, costs=run.costs, on_stage=on_stage,
+        threads=run.threads, backend=chosen, costs=run.costs, on_stage=on_stage,
     )  # fmt: skip
     skipped = [f"{count:,} {reason} were skipped" for reason, count in read.dropped.items()]
     if search.max_rules is None:

@@ -10,6 +10,7 @@ from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
 
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.options import BackendName
 
 if TYPE_CHECKING:
     from cyclopts.help import HelpPanel
@@ -32,7 +33,8 @@ def _print_options(console: "Console", options: "ConsoleOptions", panel: "HelpPa
 
 INPUTS = Group("Inputs", sort_key=1, help_formatter=_print_options)
 METHOD = Group("Method", sort_key=2, help_formatter=_print_options)
-OUTPUT = Group("Output", sort_key=3, help_formatter=_print_options)
+SCALE = Group("Scale: the result is the same for any", sort_key=3, help_formatter=_print_options)
+OUTPUT = Group("Output", sort_key=4, help_formatter=_print_options)
 
 
 @Parameter(name="*", group=OUTPUT)
@@ -79,6 +81,47 @@ Threads = Annotated[
         group=METHOD,
         validator=_POSITIVE,
         help="Default: all processors. The result is the same for any number.",
+    ),
+]
+Compute = Annotated[
+    BackendName,
+    Parameter(
+        name="--backend",
+        group=METHOD,
+        help="What does the search: numba on processors, cupy on a CUDA device. The result is the same.",
+    ),
+]
+Memory = Annotated[
+    str | None,
+    Parameter(
+        group=SCALE,
+        help="The most that this process, with its workers on this machine, may hold, such as 4GB: what does "
+        "not fit goes by way of files. Default: what is free.",
+    ),
+]
+WhereToMine = Annotated[
+    str | None,
+    Parameter(
+        name="--executor",
+        group=SCALE,
+        help="Who mines: local[N] processes, dask://HOST:PORT, or slurm:partition=NAME,mem_gb=16. Default: "
+        "this process.",
+    ),
+]
+Shards = Annotated[
+    int | None,
+    Parameter(
+        group=SCALE,
+        validator=_POSITIVE,
+        help="Parts to mine one by one. Default: as few as memory allows, and some for each worker.",
+    ),
+]
+Work = Annotated[
+    Path | None,
+    Parameter(
+        group=SCALE,
+        help="Folder for what is in between, on a disk that all workers share; a run that was killed is gone "
+        "on with. Default: beside --out.",
     ),
 ]
 Out = Annotated[Path | None, Parameter(group=OUTPUT)]

@@ -9,6 +9,7 @@ from shortcut_miner.cli.console import note, print_fields, print_json, progress,
 from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.options import DONE, INCOMPLETE, Shown, check_out
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.options import BackendName
 
 if TYPE_CHECKING:
     from shortcut_miner.datasets.reports import BuildReport, ScoreReport
@@ -25,6 +26,7 @@ def run_build(
     dry_run: bool,
     shown: Shown,
     kernels: Sequence[str] | None = None,
+    backend: BackendName | None = None,
     show: Callable[[_Built, Shown, float], None] | None = None,
 ) -> int:
     """Run a build and print what it did.
@@ -37,6 +39,8 @@ def run_build(
         The command's options.
     kernels : sequence of str, optional
         Kernel files that the work needs; all of them for an empty sequence, none by default.
+    backend : str, optional
+        The backend that the work was told to use; of "auto" the user is told what it was, and why.
     show : callable, optional
         Prints the report, given how and the seconds it took; a command that prints its result itself needs
         no folder. By default the report's words are printed.
@@ -52,6 +56,10 @@ def run_build(
         note(shown, f"note: {text}")
     for text in report.warnings:
         warn(text)
+    if backend == "auto":
+        from shortcut_miner.mining.backends import choose_backend
+
+        note(shown, str(choose_backend(backend)))
     (show or _show_words)(report, shown, time.perf_counter() - started)
     if compiling.seconds >= 0.5:
         note(shown, f"of that, {compiling.seconds:.1f} s to compile kernels, which later runs need not")

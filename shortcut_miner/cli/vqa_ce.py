@@ -21,21 +21,26 @@ from shortcut_miner.cli.options import (
     INPUTS,
     METHOD,
     BuildOut,
+    Compute,
     ConfigFile,
     DryRun,
     FirstRows,
     Force,
+    Memory,
     MostShown,
     NamedFiles,
     Out,
+    Shards,
     Shown,
     Threads,
+    WhereToMine,
+    Work,
     file_lists,
     numbers_list,
 )
 from shortcut_miner.cli.room import run_build, run_score
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
-from shortcut_miner.options import SweepScorer
+from shortcut_miner.options import SweepScorer, memory_bytes
 from shortcut_miner.timing import cost_text
 
 if TYPE_CHECKING:
@@ -86,6 +91,11 @@ def build(
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     threads: Threads = None,
+    backend: Compute = "auto",
+    memory: Memory = None,
+    executor: WhereToMine = None,
+    shards: Shards = None,
+    work: Work = None,
     out: BuildOut = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -93,15 +103,26 @@ def build(
 ) -> int:
     """Build a VQA-CE folder."""
 
-    def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
+    def run(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
         from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
+        from shortcut_miner.mining.sharding.run import Distribution
 
         assert files is not None
         return build_folder(
-            files, method, target, limit=rows, threads=threads, force=force, on_stage=on_stage
+            files,
+            method,
+            target,
+            limit=rows,
+            threads=threads,
+            backend=backend,
+            distribution=Distribution(
+                executor=executor, shards=shards, work=work, memory=memory_bytes(memory)
+            ),
+            force=force,
+            on_stage=on_stage,
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files))
+    return run_build(run, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files), backend=backend)
 
 
 def score(
@@ -222,6 +243,7 @@ def sweep(
     method: Method = _DEFAULT_METHOD,
     config: ConfigFile = None,
     threads: Threads = None,
+    backend: Compute = "auto",
     out: Out = None,
     force: Force = False,
     dry_run: DryRun = False,
@@ -254,11 +276,20 @@ def sweep(
             scorer=scorer,
             limit=rows,
             threads=threads,
+            backend=backend,
             force=force,
             on_stage=on_stage,
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files), show=_show_sweep)
+    return run_build(
+        work,
+        out=out,
+        dry_run=dry_run,
+        shown=shown,
+        kernels=_kernels(files),
+        backend=backend,
+        show=_show_sweep,
+    )
 
 
 def _show_sweep(report: "SweepReport", shown: Shown, wall_seconds: float) -> None:

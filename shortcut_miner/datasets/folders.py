@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     import dataframely as dy
     from _typeshed import DataclassInstance
 
+# An id that released files have as a number, where all others are numbers too.
+NUMBER = r"^(0|[1-9][0-9]{0,17})$"
 _SAME_BUILD = ("version", "command", "config", "counts")
 
 
@@ -57,6 +59,8 @@ class Run:
         Whether the files of a run with other options may be replaced.
     limits : dict of str to int
         What this machine set, such as the most antecedents that fit in its memory.
+    executor : str or None
+        Where parts of the work ran, if not in this process.
     """
 
     files: "DataclassInstance"
@@ -67,6 +71,7 @@ class Run:
     on_stage: OnStage | None = None
     force: bool = False
     limits: dict[str, int] = dataclasses.field(default_factory=dict)
+    executor: str | None = None
 
     def check_out(
         self, out: Path | None, command: str, config: Mapping[str, Any], names: Iterable[str]
@@ -139,6 +144,7 @@ def publish(
             "files": {role: _resolved(path) for role, path in files.items()},
             "backend": run.backend,
             "threads": run.threads,
+            **({} if run.executor is None else {"executor": run.executor}),
             "limits": run.limits,
             "stages": [dataclasses.asdict(cost) for cost in run.costs],
             "notes": list(dict.fromkeys([*notes, *run.notes])),
@@ -195,12 +201,25 @@ def write_tables(folder: Path, provenance: Provenance, tables: Mapping[str, pl.D
 
 def write_blocks(folder: Path, provenance: Provenance, name: str, blocks: Iterator[pl.DataFrame]) -> None:
     """Write one table that is given block by block, at least one, and is never in memory as a whole."""
-    block = next(blocks)
-    schema = block.clear().to_arrow(compat_level=pl.CompatLevel.oldest()).schema
-    with parquet_stream(folder / f"{name}.parquet", schema, provenance) as write_rows:
-        write_rows(block)
+    with block_stream(folder, provenance, name) as append:
         for block in blocks:
-            write_rows(block)
+            append(block)
+
+
+@contextlib.contextmanager
+def block_stream(folder: Path, provenance: Provenance, name: str) -> Iterator[Callable[[pl.DataFrame], None]]:
+    """Give a function that appends a block to a table; the first one, maybe without rows, has its columns."""
+    with contextlib.ExitStack() as stack:
+        streams: list[Callable[[pl.DataFrame], None]] = []
+
+        def append(block: pl.DataFrame) -> None:
+            if not streams:
+                schema = block.clear().to_arrow(compat_level=pl.CompatLevel.oldest()).schema
+                stream = parquet_stream(folder / f"{name}.parquet", schema, provenance)
+                streams.append(stack.enter_context(stream))
+            streams[0](block)
+
+        yield append
 
 
 def write_manifest(folder: Path, provenance: Provenance, figures: Mapping[str, Any] | None = None) -> None:
@@ -215,8 +234,7 @@ def release_ids(ids: pl.Series) -> list[int | str]:
     >>> release_ids(pl.Series(["12", "7"])), release_ids(pl.Series(["012", "7"]))
     ([12, 7], ['012', '7'])
     """
-    is_number = ids.str.contains(r"^(0|[1-9][0-9]{0,17})$").all()
-    return (ids.cast(pl.Int64) if is_number else ids).to_list()
+    return (ids.cast(pl.Int64) if ids.str.contains(NUMBER).all() else ids).to_list()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

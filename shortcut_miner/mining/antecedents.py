@@ -40,9 +40,9 @@ class MiningConfig:
         if self.max_rules is not None:
             check_whole(self, "max_rules", 1)
 
-    def resolved_max_rules(self) -> int:
-        """Return ``max_rules``, or as many as fit in memory now."""
-        return fitting_rules() if self.max_rules is None else self.max_rules
+    def resolved_max_rules(self, budget: int | None = None) -> int:
+        """Return ``max_rules``, or as many as fit in memory now; see :func:`memory.fitting_rules`."""
+        return fitting_rules(budget) if self.max_rules is None else self.max_rules
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,17 +104,25 @@ class Antecedents:
 
 def root_level(transactions: Transactions, item_count: int) -> Level:
     """Return the empty antecedent: all rows, and the most common answer (the rarer class number on ties)."""
+    return root_of(class_counts(transactions), item_count)
+
+
+def class_counts(transactions: Transactions) -> Ints:
+    """Return the original rows of each class: int64[classes]."""
     known = transactions.classes >= 0
     counts = np.bincount(
-        transactions.classes[known],
-        weights=transactions.weights[known],
-        minlength=transactions.vocabulary.class_count or 1,
-    ).astype(np.int64)
-    best = int(counts.argmax())
+        transactions.classes[known], transactions.weights[known], transactions.vocabulary.class_count
+    )
+    return counts.astype(np.int64)
+
+
+def root_of(counts: Ints, item_count: int) -> Level:
+    """Return the empty antecedent of rows with so many of each class."""
+    best = int(counts.argmax()) if counts.any() else -1
     return Level(
         items=np.array([-1], np.int32),
-        best_class=np.array([best if counts[best] else -1], np.int32),
+        best_class=np.array([best], np.int32),
         antecedent_count=np.array([counts.sum()], np.int64),
-        rule_count=np.array([counts[best]], np.int64),
+        rule_count=np.array([counts.max(initial=0)], np.int64),
         starts=np.array([0, item_count], np.int64),
     )

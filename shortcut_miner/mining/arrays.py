@@ -23,6 +23,21 @@ class Level(NamedTuple):
     starts: Ints
 
 
+class DistinctRows(NamedTuple):
+    """Different rows as CSR, and where to find them by hash.
+
+    ``table`` has the hash in its upper half and the row's number + 1 in its lower one, else 0. ``size`` is
+    (rows, items); the arrays may have room for more.
+    """
+
+    offsets: Ints
+    items: Numbers
+    classes: Numbers
+    weights: Ints
+    table: Ints
+    size: Ints
+
+
 class Trie(NamedTuple):
     """Rules by antecedent: node v has children ``child_starts[v]..`` and rules ``rules[rule_starts[v]..]``.
 

@@ -19,7 +19,7 @@ from shortcut_miner.mining.matches import Accepted, MatchTotals
 from shortcut_miner.mining.rules import BestSubsets, RuleArrays
 from shortcut_miner.mining.trie import RuleIndex
 from shortcut_miner.options import SupersetFilter
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import RowBlocks, Transactions
 
 
 class _Known(NamedTuple):
@@ -32,7 +32,11 @@ class _Known(NamedTuple):
 
 # The best first: "auto" takes the first that is there.
 _KNOWN = {
-    "cupy": _Known("cupy", "shortcut_miner.mining.jobs_cupy", "pip install cupy-cuda12x"),
+    "cupy": _Known(
+        "cupy",
+        "shortcut_miner.mining.jobs_cupy",
+        'pip install "cupy-cuda12x[ctk]>=14" on a machine with an NVIDIA GPU and its driver',
+    ),
     "numba": _Known("numba", "shortcut_miner.mining.jobs_numba", "pip install numba"),
 }
 
@@ -45,8 +49,8 @@ class Backend:
     ----------
     name : str
         Which one it is.
-    mine_antecedents : callable
-        As :func:`shortcut_miner.mining.miner.mine_antecedents`.
+    mine_antecedents, mine_first_items : callable
+        As in :mod:`shortcut_miner.mining.miner`.
     dropped_by_subset : callable
         As :func:`shortcut_miner.mining.filters.dropped_by_subset`.
     match_totals, match_pairs : callable
@@ -59,11 +63,24 @@ class Backend:
 
     name: str
     mine_antecedents: Callable[[Transactions, MiningConfig, int | None], Antecedents]
+    mine_first_items: Callable[[Transactions, Numbers, int, int, MiningConfig, int | None], Antecedents]
     dropped_by_subset: Callable[[Antecedents, SupersetFilter, bool, int | None], list[Mask]]
     match_totals: Callable[[RuleIndex, Transactions, Accepted | None, int | None], MatchTotals]
     match_pairs: Callable[[RuleIndex, Transactions, Ints | None], Iterator[tuple[int, Ints, Ints]]]
     sum_where_fired: Callable[[RuleIndex, Transactions, Ints, Numbers, Numbers, int | None], Ints]
-    best_subsets: Callable[[RuleArrays, Antecedents, Transactions, int | None], BestSubsets]
+    best_subsets: Callable[[RuleArrays, Antecedents, RowBlocks, int | None], BestSubsets]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Choice:
+    """A backend, and in a few words why it is this one."""
+
+    backend: Backend
+    reason: str
+
+    def __str__(self) -> str:
+        """Return what was chosen and why, to be printed."""
+        return f"backend: {self.backend.name} ({self.reason})"
 
 
 def resolve_backend(backend: str | Backend = "auto") -> Backend:
@@ -72,36 +89,48 @@ def resolve_backend(backend: str | Backend = "auto") -> Backend:
     Raises
     ------
     BackendError
-        Something that this backend needs is not installed.
+        Something that this backend needs is not installed, or it has no device to run on.
     ConfigError
         No such backend.
 
     >>> resolve_backend("numba").name
     'numba'
     """
+    return choose_backend(backend).backend
+
+
+def choose_backend(backend: str | Backend = "auto") -> Choice:
+    """Return the backend of that name, and why it is this one; it raises as :func:`resolve_backend`.
+
+    >>> print(choose_backend("numba"))
+    backend: numba (asked for)
+    """
     if isinstance(backend, Backend):
-        return backend
+        return Choice(backend, "given")
     if not isinstance(backend, str) or backend not in ("auto", *_KNOWN):
         names = ", ".join(["auto", *sorted(_KNOWN)])
         raise ConfigError(f"backend: got {backend!r}, expected one of {names}. Choose one of these.")
-    wanted = list(_KNOWN) if backend == "auto" else [backend]
-    ready = [name for name in wanted if _is_there(_KNOWN[name].jobs) and _is_there(_KNOWN[name].library)]
-    if ready:
-        return _loaded(_KNOWN[ready[0]].jobs)
-    name = wanted[-1]
-    if not _is_there(_KNOWN[name].jobs):
-        raise BackendError(
-            f"backend {name}: got a version of shortcut-miner without it, expected one that has it. "
-            "Choose another backend, or a newer version."
-        )
+    reason = "asked for" if backend != "auto" else ""
+    for name in _KNOWN if backend == "auto" else [backend]:
+        lack = _lack(name)
+        if not lack:
+            return Choice(_loaded(_KNOWN[name].jobs), reason or "a CUDA device answers")
+        reason = lack
     raise BackendError(
-        f"backend {name}: got no {_KNOWN[name].library}, expected all that it needs. "
+        f"backend {name}: got {lack}, expected all that it needs. "
         f"Run {_KNOWN[name].install}, or choose another backend."
     )
 
 
-def _is_there(module: str) -> bool:
-    return find_spec(module) is not None
+def _lack(name: str) -> str:
+    """Return what a backend needs and does not have, in a few words; "" if it is ready."""
+    library, jobs, _ = _KNOWN[name]
+    if find_spec(library) is None:
+        return f"no {library}"
+    if name != "cupy":
+        return ""
+    reason: str = import_module(f"{jobs}.device").no_device_reason()
+    return reason
 
 
 @cache

@@ -4,19 +4,22 @@ from collections.abc import Iterator
 
 from shortcut_miner.mining.arrays import Ints
 from shortcut_miner.mining.backends import Backend, resolve_backend
-from shortcut_miner.mining.matches import Accepted, MatchTotals
+from shortcut_miner.mining.matches import Accepted, MatchTotals, RuleTotals
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.trie import RuleIndex, index_for, index_rules
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import RowBlocks, Transactions
 
 __all__ = [
     "Accepted",
     "MatchTotals",
     "RuleIndex",
+    "RuleTotals",
     "index_for",
     "index_rules",
+    "match_blocks",
     "match_pairs",
     "match_totals",
+    "rule_totals",
 ]
 
 
@@ -34,7 +37,8 @@ def match_totals(
     rules : RuleArrays or RuleIndex
         In the vocabulary of `transactions`; their order decides which rule is "first".
     transactions : Transactions
-        Rows to match. Weights play no part: a row is a row.
+        Rows to match. Weights play no part: a row is a row. (What a rule counts in the rows it was mined
+        from, by weight, it brings along.)
     accepted : Accepted, optional
         Answers that count as right; default the row's own class.
     threads : int, optional
@@ -44,6 +48,35 @@ def match_totals(
     """
     index = index_for(rules, transactions)
     return resolve_backend(backend).match_totals(index, transactions, accepted, threads)
+
+
+def match_blocks(
+    rules: RuleArrays | RuleIndex,
+    rows: RowBlocks,
+    threads: int | None = None,
+    backend: str | Backend = "auto",
+) -> Iterator[tuple[Transactions, MatchTotals]]:
+    """Yield each block of rows with its :func:`match_totals`, right being the rows' own classes."""
+    index, chosen = index_for(rules, rows), resolve_backend(backend)
+    for block in rows.blocks():
+        yield block, chosen.match_totals(index, block, None, threads)
+
+
+def rule_totals(
+    rules: RuleArrays | RuleIndex,
+    rows: RowBlocks,
+    threads: int | None = None,
+    backend: str | Backend = "auto",
+) -> RuleTotals:
+    """Return what :func:`match_blocks` adds up to per rule, in memory for the rules and one block of rows.
+
+    As a row is a row, whatever its weight, these should be original rows, not merged ones.
+    """
+    index = index_for(rules, rows)
+    totals = RuleTotals.of_no_rows(len(index), rows.vocabulary.class_count)
+    for block, found in match_blocks(index, rows, threads, backend):
+        totals.add(block, found)
+    return totals
 
 
 def match_pairs(

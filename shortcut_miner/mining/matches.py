@@ -1,6 +1,7 @@
 """What matching takes beside rules and rows, and what it adds up."""
 
 import dataclasses
+from typing import Self
 
 import numpy as np
 
@@ -14,6 +15,11 @@ class Accepted:
 
     offsets: Ints
     classes: Numbers
+
+    def part(self, first: int, stop: int) -> "Accepted":
+        """Return the answers of the rows first..stop-1, without a copy."""
+        offsets = self.offsets[first : stop + 1]
+        return Accepted(offsets - offsets[0], self.classes[offsets[0] : offsets[-1]])
 
     @classmethod
     def majority(cls, transactions: Transactions) -> "Accepted":
@@ -42,3 +48,43 @@ class MatchTotals:
     row_right: Ints
     row_best: Ints
     row_best_right: Ints
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RuleTotals:
+    """What firing rules add up to over blocks of rows.
+
+    Attributes
+    ----------
+    class_rows : int64[classes + 1]
+        Rows of each class; last, those of none.
+    fired, right, accepted : int64[rules]
+        As ``rule_fired``, ``rule_right`` and ``rule_accepted`` of :class:`MatchTotals`, over all blocks.
+    """
+
+    class_rows: Ints
+    fired: Ints
+    right: Ints
+    accepted: Ints
+
+    @classmethod
+    def of_no_rows(cls, rules: int, classes: int) -> Self:
+        """Return the totals before the first block."""
+        return cls(np.zeros(classes + 1, np.int64), *np.zeros((3, rules), np.int64))
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows matched."""
+        return int(self.class_rows.sum())
+
+    def add(self, rows: Transactions, totals: MatchTotals) -> None:
+        """Add a block of rows and what matching it found, in place."""
+        none = len(self.class_rows) - 1
+        classes = np.where(rows.classes >= 0, rows.classes, none)
+        for total, found in (
+            (self.class_rows, np.bincount(classes, minlength=none + 1)),
+            (self.fired, totals.rule_fired),
+            (self.right, totals.rule_right),
+            (self.accepted, totals.rule_accepted),
+        ):
+            np.add(total, found, out=total)

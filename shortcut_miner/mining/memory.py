@@ -5,13 +5,14 @@ import sys
 from pathlib import Path
 
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.timing import peak_memory
 
 # Measured, and rounded up; tests/mining/test_memory.py measures them again. What an antecedent costs at the
 # peak of a search and of ordering and writing its rules, if all are rules; and what a rule costs more in a
 # table as a whole, and with all measures.
-BYTES_AN_ANTECEDENT = 200
+BYTES_AN_ANTECEDENT = 160
 BYTES_A_TABLED_RULE = 320
-BYTES_A_MEASURED_RULE = 500
+BYTES_A_MEASURED_RULE = 250
 _SHARE = 0.8  # of the free memory: the rest is for what does not grow with the rules
 _LEAST = 10_000
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -19,9 +20,29 @@ _CGROUPS = Path("/sys/fs/cgroup")
 _LIMIT_FILES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
 
 
-def fitting_rules() -> int:
+def fitting_rules(budget: int | None = None) -> int:
     """Return how many antecedents a search may keep so that it fits in memory, to the last written rule."""
-    return max(_LEAST, int(free_memory() * _SHARE) // BYTES_AN_ANTECEDENT)
+    return max(_LEAST, left(budget) // BYTES_AN_ANTECEDENT)
+
+
+def left(budget: int | None = None) -> int:
+    """Return how many bytes may still be taken for what grows with the data.
+
+    Parameters
+    ----------
+    budget : int, optional
+        Bytes that this process may hold in all; without one, a share of the free memory may be taken.
+    """
+    fitting = int(free_memory() * _SHARE)
+    return fitting if budget is None else max(0, min(fitting, budget - held()))
+
+
+def held() -> int:
+    """Return the bytes of memory that this process holds now."""
+    pages = _text(Path("/proc/self/statm")).split()
+    if len(pages) > 1:
+        return int(pages[1]) * os.sysconf("SC_PAGE_SIZE")
+    return peak_memory()  # elsewhere only the most that it ever held is known
 
 
 def which_fit() -> str:

@@ -46,6 +46,12 @@ class RuleArrays:
             self.items[which], self.answers[which], self.antecedent_count[which], self.rule_count[which]
         )
 
+    def sort(self, vocabulary: Vocabulary) -> None:
+        """Put the rules in rule order, in place: a copy costs as much as the rules."""
+        order = rule_order(self, vocabulary)
+        for column in (self.items, self.answers, self.antecedent_count, self.rule_count):
+            column[:] = column[order]
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class BestSubsets:
@@ -81,16 +87,17 @@ def modalities(rules: RuleArrays, vocabulary: Vocabulary) -> npt.NDArray[np.int8
 
 def rule_order(rules: RuleArrays, vocabulary: Vocabulary) -> Ints:
     """Return int64[rules]: positions that put the rules in rule order."""
-    width = rules.items.shape[1]
     lengths = (rules.items >= 0).sum(axis=1, dtype=np.int8)
     # Within equal lengths an antecedent whose word list ends earlier comes first, and then one whose object
     # list does: attributes sort below objects, and objects below words.
     firsts = vocabulary.first_items
-    shift = (vocabulary.item_count - firsts[1:] - firsts[:-1]).astype(np.int32)
-    code = np.where(rules.items < 0, -1, rules.items + shift[vocabulary.kinds_of(rules.items)])
+    shift = np.append(vocabulary.item_count - firsts[1:] - firsts[:-1], 0).astype(np.int32)
+    code = shift[vocabulary.kinds_of(rules.items)]  # the last entry is for the padding, -1
+    code += rules.items
+    confidence = rules.rule_count / np.maximum(rules.antecedent_count, 1)
     keys: list[npt.NDArray[np.generic]] = [rules.answers]
-    keys += [code[:, k] for k in range(width - 1, -1, -1)]
-    keys += [lengths, -rules.antecedent_count, -(rules.rule_count / np.maximum(rules.antecedent_count, 1))]
+    keys += [code[:, k] for k in range(code.shape[1] - 1, -1, -1)]
+    keys += [lengths, -rules.antecedent_count, np.negative(confidence, out=confidence)]
     return _repair_close_confidences(rules, np.lexsort(keys))
 
 

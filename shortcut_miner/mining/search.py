@@ -4,14 +4,15 @@ import dataclasses
 from collections.abc import Callable
 
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.mining.antecedents import Antecedents, Mask, SearchConfig
+from shortcut_miner.mining.antecedents import Antecedents, SearchConfig
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.memory import which_fit
 from shortcut_miner.mining.miner import mine_antecedents
-from shortcut_miner.mining.rules import RuleArrays, rule_order
+from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.mining.sharding.run import Distribution, mine_in_shards
 from shortcut_miner.timing import StageCost, timed
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import RowBlocks, Transactions
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,28 +49,31 @@ class FoundRules:
 
 
 def search_rules(
-    transactions: Transactions,
+    rows: RowBlocks,
     config: SearchConfig,
     *,
     keep_dropped: bool = False,
     allow_incomplete: bool = False,
+    distribution: Distribution | None = None,
     threads: int | None = None,
     backend: str | Backend = "auto",
     costs: list[StageCost] | None = None,
     on_stage: Callable[[str], None] | None = None,
 ) -> FoundRules:
-    """Return the rules of transactions, in rule order.
+    """Return the rules of rows, in rule order.
 
     Parameters
     ----------
-    transactions : Transactions
-        Rows to mine.
+    rows : RowBlocks
+        Rows to mine. Those in files are mined in shards.
     config : SearchConfig
         What to mine, and which rules to keep.
     keep_dropped : bool
         Whether the rules that the superset filter drops are wanted too.
     allow_incomplete : bool
         Whether a search that ``config.max_rules`` cut short is a result.
+    distribution : Distribution, optional
+        Where and in how many shards to mine, and in how much memory.
     threads : int, optional
         Default: see :func:`shortcut_miner.mining.threads.thread_count`.
     backend : str or Backend
@@ -88,11 +92,16 @@ def search_rules(
     """
     costs = [] if costs is None else costs
     chosen = resolve_backend(backend)
-    max_rules = config.resolved_max_rules()
+    where = distribution or Distribution()
+    max_rules = config.resolved_max_rules(where.memory)
+    limits = dataclasses.replace(config, max_rules=max_rules)
     with timed(costs, "mine", on_stage):
-        antecedents = mine_antecedents(
-            transactions, dataclasses.replace(config, max_rules=max_rules), threads, chosen
-        )
+        if isinstance(rows, Transactions) and not where.is_asked:
+            antecedents = mine_antecedents(rows, limits, threads, chosen)
+        else:
+            antecedents = mine_in_shards(
+                rows, limits, where, backend=chosen, threads=threads, on_stage=on_stage
+            )
     if not (antecedents.is_complete or allow_incomplete):
         raise ConfigError(
             f"max_rules: got more than {max_rules:,} antecedents, expected at most that many"
@@ -101,10 +110,14 @@ def search_rules(
         )
     with timed(costs, "filter", on_stage):
         dropped = dropped_by_subset(antecedents, config.superset_filter, config.empty_rule, threads, chosen)
-        confident, is_dropped = select_rules(antecedents, dropped, config.min_confidence, config.empty_rule)
-        rules = _in_order(confident, ~is_dropped, transactions)
-        dropped_rules = _in_order(confident, is_dropped & keep_dropped, transactions)
-    return FoundRules(antecedents, rules, dropped_rules, len(confident), max_rules, chosen.name)
+        rules, is_dropped = select_rules(antecedents, dropped, config.min_confidence, config.empty_rule)
+        confident_count = len(rules)
+        dropped_rules = rules.take(is_dropped & keep_dropped)
+        if is_dropped.any():
+            rules = rules.take(~is_dropped)
+        for found in (rules, dropped_rules):
+            found.sort(rows.vocabulary)
+    return FoundRules(antecedents, rules, dropped_rules, confident_count, max_rules, chosen.name)
 
 
 def cut_text(max_rules: int, *, derived: bool) -> str:
@@ -114,8 +127,3 @@ def cut_text(max_rules: int, *, derived: bool) -> str:
         f"mining stopped after max_rules = {max_rules:,} antecedents{of_memory}; what it found is exact, but "
         "longer rules of rarer items are missing. Raise --min-count or --max-rules."
     )
-
-
-def _in_order(rules: RuleArrays, which: Mask, transactions: Transactions) -> RuleArrays:
-    chosen = rules if which.all() else rules.take(which)  # a copy costs as much as the rules
-    return chosen.take(rule_order(chosen, transactions.vocabulary))

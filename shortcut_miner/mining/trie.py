@@ -6,10 +6,11 @@ The trie is numbered breadth first, with the children and the rules of a node as
 import dataclasses
 
 import numpy as np
+import numpy.typing as npt
 
 from shortcut_miner.mining.arrays import Ints, Numbers, Trie
 from shortcut_miner.mining.rules import RuleArrays
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import RowBlocks
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,11 +39,11 @@ class RuleIndex:
         return len(self.trie.rule_class)
 
 
-def index_for(rules: RuleArrays | RuleIndex, transactions: Transactions) -> RuleIndex:
+def index_for(rules: RuleArrays | RuleIndex, rows: RowBlocks) -> RuleIndex:
     """Return the index of `rules` that suits these rows: their rare items first; an index as it is."""
     if isinstance(rules, RuleIndex):
         return rules
-    return index_rules(rules, transactions.item_frequency)
+    return index_rules(rules, rows.item_frequency)
 
 
 def index_rules(rules: RuleArrays, item_frequency: Ints) -> RuleIndex:
@@ -66,48 +67,67 @@ def index_rules(rules: RuleArrays, item_frequency: Ints) -> RuleIndex:
     paths = numbers[rules.items]
     paths[rules.items < 0] = len(used)
     paths.sort(axis=1)
-    return RuleIndex(numbers[:-1], len(used), _trie(paths, len(used), rules.answers), rules.items.shape[1])
+    order = _path_order(paths, len(used))
+    paths = paths[order]
+    trie = _trie(paths, order, len(used), rules.answers)
+    return RuleIndex(numbers[:-1], len(used), trie, rules.items.shape[1])
 
 
-def _trie(paths: Numbers, padding: int, answers: Numbers) -> Trie:
-    """Return the trie of item paths (ascending, filled up with `padding`), breadth first."""
+def _trie(paths: Numbers, rules: Ints, padding: int, answers: Numbers) -> Trie:
+    """Return the trie of ordered item paths (ascending, filled up with `padding`), breadth first.
+
+    ``paths[k]`` belongs to ``rules[k]``. A search may find millions of rules, so there is no array here of
+    eight bytes for each that could have fewer.
+    """
     count, width = paths.shape
-    order = _path_order(paths, padding)
-    ordered = paths[order]
-    # Where a path first differs from the one before it, a new node begins; below that, all are new.
-    same_upto = np.zeros(count, np.int64)
-    if count and width:
-        differs = ordered[1:] != ordered[:-1]
-        same_upto[1:] = np.where(differs.any(axis=1), differs.argmax(axis=1), width)
-    node = np.zeros(count, np.int64)
-    parents, items, total = [np.array([0], np.int64)], [np.array([-1], np.int32)], 1
+    same_upto = _same_upto(paths)
+    node = np.zeros(count, np.int32)
+    items, children = [np.array([-1], np.int32)], []
+    first, total = 0, 1  # node numbers of a depth
     for depth in range(width):
-        inside = ordered[:, depth] != padding
+        inside = paths[:, depth] != padding
         is_new = inside & (same_upto <= depth)
         is_new[:1] |= inside[:1]
-        parents.append(node[is_new])
-        items.append(ordered[is_new, depth])
-        node = np.where(inside, total - 1 + np.cumsum(is_new), node)
-        total += int(is_new.sum())
-    child_starts = 1 + np.cumsum(np.bincount(np.concatenate(parents)[1:], minlength=total))
-    node_of_rule = np.empty(count, np.int64)
-    node_of_rule[order] = node
+        children.append(np.bincount(node[is_new] - first, minlength=total - first))
+        items.append(paths[is_new, depth])
+        below = np.cumsum(is_new, dtype=np.int32)
+        below += total - 1
+        np.copyto(node, below, where=inside)
+        first, total = total, total + len(items[-1])
+    children.append(np.zeros(total - first, np.int64))
+    child_starts = np.concatenate(([1], *children))
+    node_of_rule = np.empty(count, np.int32)
+    node_of_rule[rules] = node
     return Trie(
         items=np.concatenate(items),
-        child_starts=np.concatenate(([1], child_starts)),
-        rule_starts=np.concatenate(([0], np.cumsum(np.bincount(node_of_rule, minlength=total)))),
+        child_starts=np.cumsum(child_starts, out=child_starts),
+        rule_starts=np.concatenate(([0], np.cumsum(np.bincount(node, minlength=total)))),
         rules=np.argsort(node_of_rule, kind="stable"),
         rule_class=answers,
     )
 
 
+def _same_upto(paths: Numbers) -> npt.NDArray[np.int8]:
+    """Return at which depth each path first differs from the one before it; from there on, nodes are new."""
+    count, width = paths.shape
+    same_upto = np.full(count, width, np.int8)
+    same_upto[:1] = 0
+    for depth in range(width - 1, -1, -1):
+        same_upto[1:][paths[1:, depth] != paths[:-1, depth]] = depth
+    return same_upto
+
+
 def _path_order(paths: Numbers, padding: int) -> Ints:
     """Return the lexicographic order of paths, a shorter path before its extensions."""
     width = paths.shape[1]
-    keys = np.where(paths == padding, 0, paths + 1)
     if (padding + 1) ** width < 1 << 63:
         key = np.zeros(len(paths), np.int64)
         for depth in range(width):
-            key = key * (padding + 1) + keys[:, depth]
+            key *= padding + 1
+            key += _padding_first(paths[:, depth], padding)
         return np.argsort(key, kind="stable")
-    return np.lexsort([keys[:, depth] for depth in range(width - 1, -1, -1)])
+    return np.lexsort([_padding_first(paths[:, depth], padding) for depth in range(width - 1, -1, -1)])
+
+
+def _padding_first(column: Numbers, padding: int) -> Numbers:
+    return np.where(column == padding, np.int32(0), column + np.int32(1))

@@ -1,5 +1,6 @@
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,37 @@ def test_out_holds_rules_that_other_commands_read(run_cli: RunCli, tmp_path: Pat
     assert (manifest["command"], manifest["counts"]["rows"]) == ("mine", 4)
     run = json.loads((out / "run.json").read_text())
     assert (run["backend"], [*run["files"]]) == (resolve_backend().name, ["table"])
+
+
+def test_the_backend_is_told_and_is_no_part_of_the_result(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    write_lists(tmp_path / "t.parquet")
+    tokens = ("mine", tmp_path / "t.parquet", "--words", "question", "--min-count", 2)
+    auto = run_cli(*tokens, "--out", tmp_path / "auto")
+    assert "backend: numba (no cupy)\n" in auto.err
+    assert "backend:" not in run_cli(*tokens, "--quiet").err
+    named = run_cli(*tokens, "--backend", "numba", "--out", tmp_path / "numba")
+    assert (auto.code, named.code, auto.out, "backend:" in named.err) == (0, 0, named.out, False)
+    auto_files, named_files = (contents(tmp_path / name, without=("run.json",)) for name in ("auto", "numba"))
+    assert auto_files == named_files
+    assert json.loads((tmp_path / "auto" / "run.json").read_text())["backend"] == "numba"
+
+
+def test_a_backend_that_is_not_there(
+    run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    write_lists(tmp_path / "t.parquet")
+    tokens = ("mine", tmp_path / "t.parquet", "--words", "question", "--out", tmp_path / "out")
+    ran = run_cli(*tokens, "--backend", "cupy")
+    assert (ran.code, ran.out, (tmp_path / "out").exists()) == (2, "", False)
+    assert ran.err == (
+        "error: backend cupy: got no cupy, expected all that it needs. Run pip install "
+        '"cupy-cuda12x[ctk]>=14" on a machine with an NVIDIA GPU and its driver, or choose another backend.\n'
+    )
+    assert run_cli(*tokens, "--backend", "torch").code == 2
 
 
 def test_the_rules_bytes_do_not_depend_on_the_order_of_rows(run_cli: RunCli, tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -6,6 +7,7 @@ import pytest
 from cli.commands import RunCli, contents, options, spawn_cli, tiny_world, write_world
 
 from shortcut_miner.demo import DemoWorld
+from shortcut_miner.mining.backends import choose_backend
 
 Files = dict[str, Path | None]
 WRITTEN = {
@@ -91,7 +93,17 @@ def test_stdout_is_the_same_json_in_a_process_of_its_own(world_files: Files, bui
     ran = spawn_cli("vqa-ce", "build", *options(world_files), "--dry-run", "--format", "json")
     assert ran.code == 0
     assert ran.json["is_complete"]
-    assert ran.err == ""
+    assert ran.err == f"{choose_backend()}\n"
+
+
+@pytest.mark.parametrize("command", ["build", "sweep"])
+def test_a_backend_that_is_not_there(
+    run_cli: RunCli, world_files: Files, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    ran = run_cli("vqa-ce", command, *options(world_files), "--dry-run", "--backend", "cupy")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.startswith("error: backend cupy: got no cupy, expected all that it needs. Run pip install")
 
 
 # ---- score ----

@@ -243,7 +243,7 @@ def test_groups_are_held_out_whole() -> None:
     )  # fmt: skip
     assert found.holdout is not None
     assert by_image.holdout is not None
-    assert found.holdout.items.tolist() == by_image.holdout.items.tolist()
+    assert found.holdout.whole().rows.items.tolist() == by_image.holdout.whole().rows.items.tolist()
     assert 0 < len(found.holdout) < len(TRAIN)
 
 

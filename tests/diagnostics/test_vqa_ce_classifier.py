@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from strategies import Table, encode, tables, vocabulary
 
 from shortcut_miner.diagnostics.vqa_ce import classifier
+from shortcut_miner.diagnostics.vqa_ce.classifier import RuleClassifier
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import subsets
+from shortcut_miner.diagnostics.vqa_ce.judged import subsets
 from shortcut_miner.encoding import encode_lists
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.matcher import match_totals
@@ -33,9 +34,9 @@ def test_votes(vote: str, training: Table, rows: Table) -> None:
     training = Table(training.rows, [1] * len(training.rows))
     encoded = encode(training)
     rules = mined(encoded)
-    kept = classifier.kept_rules(match_totals(rules, encoded))
+    kept = classifier.kept_rules(rules, encoded)
     like = vocabulary(training)
-    predicted, by = classifier.predict(rules, kept, encode(rows, like), vote)  # type: ignore[arg-type]
+    predicted, by = classifier.predict(RuleClassifier.of(rules, kept, encoded), encode(rows, like), vote)  # type: ignore[arg-type]
     expected_rules = reference.build_rules(
         training.rows, min_count=1, max_antecedent=3, min_confidence=0.3, superset_filter="immediate"
     )
@@ -64,7 +65,7 @@ def test_equal_sums_of_thirds_are_a_tie_that_floats_miss() -> None:
         antecedent_count=np.array([1, 3, 3, 3]),
         rule_count=np.array([1, 1, 1, 1]),
     )
-    predicted, by = classifier.predict(rules, np.arange(4), rows, "weighted")
+    predicted, by = classifier.predict(RuleClassifier.of(rules, np.arange(4), rows), rows, "weighted")
     assert vocabulary.answers[int(predicted[0])] == "often"
     assert by[0] == 1
 
@@ -75,7 +76,7 @@ def test_without_kept_rules_everyone_gets_the_most_common_answer() -> None:
         np.empty((0, 4), np.int32), np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64)
     )
     for vote in ("best", "weighted"):
-        predicted, by = classifier.predict(rules, np.empty(0, np.int64), rows, vote)
+        predicted, by = classifier.predict(RuleClassifier.of(rules, np.empty(0, np.int64), rows), rows, vote)
         assert [rows.vocabulary.answers[int(k)] for k in predicted] == ["yes"] * 3
         assert by.tolist() == [-1] * 3
 

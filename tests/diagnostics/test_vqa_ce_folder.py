@@ -214,7 +214,7 @@ def test_a_cap_that_memory_sets_is_in_the_manifest_only_where_it_was_hit(
     world_files: VqaCeFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     build(world_files, VqaCeConfig(), tmp_path / "whole")
-    monkeypatch.setattr(antecedents, "fitting_rules", lambda: 5000)
+    monkeypatch.setattr(antecedents, "fitting_rules", lambda budget: 5000)
     report = build(world_files, VqaCeConfig(), tmp_path / "cut")
     assert not report.is_complete
     assert report.warnings[-1].startswith(

@@ -12,12 +12,13 @@ from exports.cases import content, official
 import shortcut_miner as sm
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.build import build
+from shortcut_miner.diagnostics.vqa_ce.classifier import RuleClassifier
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts, find_shortcuts, subsets
-from shortcut_miner.encoding import accepted_classes
+from shortcut_miner.diagnostics.vqa_ce.judged import subsets
+from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts, find_shortcuts
 from shortcut_miner.mining.frames.rules import encode_rules
-from shortcut_miner.mining.matcher import Accepted, match_totals
+from shortcut_miner.mining.matcher import match_totals
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.intervals import summarise
 
@@ -128,13 +129,13 @@ def test_the_references_rules_in_their_own_order(
         rule_count="joint",
     )
     rules = encode_rules(table, found.training.vocabulary)
-    accepted = Accepted(*accepted_classes(real_tables.val, found.training.vocabulary))
-    subset = subsets(match_totals(rules, found.validation, accepted))
+    val = found.validation.whole()
+    subset = subsets(match_totals(rules, val.rows, val.accepted))
     ids = real_tables.val["question_id"].cast(pl.Int64)
     for name in SUBSETS[case]:
         assert ids.filter(subset == name).to_list() == golden(case, name)
-    kept = classifier.kept_rules(match_totals(rules, found.training))
-    predicted, _ = classifier.predict(rules, kept, found.validation, "best")
+    kept = classifier.kept_rules(rules, found.training)
+    predicted, _ = classifier.predict(RuleClassifier.of(rules, kept, found.training), val.rows, "best")
     answers = found.training.vocabulary.answers.gather(pl.Series(predicted.astype(np.uint32)))
     ours = dict(zip(ids.to_list(), answers.to_list(), strict=True))
     assert ours == {one["question_id"]: one["answer"] for one in golden(case, "rules_predictions")}
@@ -142,7 +143,8 @@ def test_the_references_rules_in_their_own_order(
 
 @pytest.mark.parametrize("vote", ["best", "weighted"])
 def test_the_classifiers_accuracy(case: str, found: Shortcuts, real_tables: Any, vote: Any) -> None:
-    predicted, _ = classifier.predict(found.rules, found.kept, found.validation, vote)
+    answering = RuleClassifier.of(found.rules, found.kept, found.training)
+    predicted, _ = classifier.predict(answering, found.validation.whole().rows, vote)
     answers = found.training.vocabulary.answers.gather(pl.Series(predicted.astype(np.uint32)))
     predictions = pl.DataFrame({"question_id": real_tables.val["question_id"], "answer": answers})
     scored = score_questions(real_tables.val, predictions)

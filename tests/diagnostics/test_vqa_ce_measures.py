@@ -28,8 +28,8 @@ def found_in(inputs: VqaCeInputs, config: VqaCeConfig = CONFIG, threads: int | N
 
 
 def measures_of(found: Shortcuts) -> pl.DataFrame:
-    assert found.measures is not None
-    return found.measures
+    assert found.evidence is not None
+    return found.evidence.table()
 
 
 def shuffled(inputs: VqaCeInputs, seed: int) -> VqaCeInputs:
@@ -82,10 +82,10 @@ def test_shuffled_answers_are_chance_at_real_size(real_files: VqaCeFiles, holdou
 def test_the_real_subsets_family_and_verdicts(real_files: VqaCeFiles) -> None:
     config = VqaCeConfig(items="both")
     found = found_in(read_inputs(real_files, config), config)
-    assert found.family is not None
+    assert found.evidence is not None
     # A search for itemsets with all rows in one class finds as many.
-    assert (found.family.antecedent_count, found.family.answer_count) == (384_918, 397)
-    assert found.family.is_exact
+    assert (found.evidence.family.antecedent_count, found.evidence.family.answer_count) == (384_918, 397)
+    assert found.evidence.family.is_exact
     verdicts = dict(measures_of(found)["verdict"].value_counts().iter_rows())
     assert verdicts == {
         "chance": 14_266,

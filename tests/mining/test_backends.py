@@ -4,7 +4,6 @@ import dataclasses
 import inspect
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from shortcut_miner.diagnostics.vqa_ce.shortcuts import find_shortcuts
 from shortcut_miner.errors import BackendError, ConfigError
 from shortcut_miner.mining import backends, filters, matcher, miner
 from shortcut_miner.mining.antecedents import SearchConfig
-from shortcut_miner.mining.backends import Backend, resolve_backend
+from shortcut_miner.mining.backends import Backend, choose_backend, resolve_backend
 from shortcut_miner.mining.evidence import row_sums, subsets
 from shortcut_miner.mining.frames.tables import match_rule_pairs, match_rules, mine_rules
 from shortcut_miner.mining.search import search_rules
@@ -30,6 +29,22 @@ from shortcut_miner.mining.search import search_rules
 PUBLIC = (miner, filters, matcher, row_sums, subsets)
 ROLES = ("train_questions", "train_annotations", "val_questions", "val_annotations")
 JOBS = [field.name for field in dataclasses.fields(Backend) if field.name != "name"]
+
+
+def write_cupy(folder: Path, device_count: str, compiler_version: str) -> None:
+    """Write a package of that name that answers how many devices there are, and which compiler."""
+    (folder / "cupy").mkdir()
+    (folder / "cupy" / "__init__.py").write_text(
+        f"""
+class cuda:
+    class runtime:
+        getDeviceCount = staticmethod(lambda: {device_count})
+    class nvrtc:
+        getVersion = staticmethod(lambda: {compiler_version})
+def fail(message):
+    raise RuntimeError(message)
+"""
+    )
 
 
 def public(job: str) -> Callable[..., Any]:
@@ -42,10 +57,8 @@ def test_jobs_have_the_parameters_and_defaults_of_the_public_functions(job: str)
     parameters = list(inspect.signature(public(job)).parameters.values())
     assert (parameters[-1].name, parameters[-1].default) == ("backend", "auto")
     expected = [(parameter.name, parameter.default) for parameter in parameters[:-1]]
-    for name in [*backends._KNOWN]:
-        if not all(map(find_spec, (backends._KNOWN[name].library, backends._KNOWN[name].jobs))):
-            continue
-        given = inspect.signature(getattr(resolve_backend(name), job)).parameters.values()
+    for name, known in backends._KNOWN.items():
+        given = inspect.signature(getattr(backends._loaded(known.jobs), job)).parameters.values()
         assert [(parameter.name, parameter.default) for parameter in given] == expected, name
 
 
@@ -65,19 +78,47 @@ class TestResolve:
 
     def test_a_library_that_is_missing(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "cupy", None)
-        monkeypatch.setitem(backends._KNOWN, "cupy", backends._KNOWN["cupy"]._replace(jobs="json"))
         with pytest.raises(BackendError) as error:
             resolve_backend("cupy")
         assert str(error.value) == (
             "backend cupy: got no cupy, expected all that it needs. "
-            "Run pip install cupy-cuda12x, or choose another backend."
+            'Run pip install "cupy-cuda12x[ctk]>=14" on a machine with an NVIDIA GPU and its driver, '
+            "or choose another backend."
         )
-        assert resolve_backend("auto").name == "numba"
+        assert str(choose_backend("auto")) == "backend: numba (no cupy)"
+        assert str(choose_backend("numba")) == "backend: numba (asked for)"
 
-    def test_a_backend_of_another_version(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setitem(backends._KNOWN, "cupy", backends._KNOWN["cupy"]._replace(jobs="no_such_jobs"))
-        with pytest.raises(BackendError, match=r"^backend cupy: got a version of shortcut-miner without it"):
+    @pytest.mark.parametrize(
+        ("count", "compiler", "lack"),
+        [
+            ("0", "0", "no CUDA device"),
+            ("fail('cudaErrorNoDevice: none')", "0", "no CUDA device (cudaErrorNoDevice: none)"),
+            ("1", "fail('no libnvrtc')", "no CUDA compiler (no libnvrtc)"),
+        ],
+    )
+    def test_no_device_that_answers(
+        self, count: str, compiler: str, lack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        write_cupy(tmp_path, count, compiler)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "cupy", raising=False)
+        with pytest.raises(BackendError) as error:
             resolve_backend("cupy")
+        assert str(error.value) == (
+            f"backend cupy: got {lack}, expected all that it needs. "
+            'Run pip install "cupy-cuda12x[ctk]>=14" on a machine with an NVIDIA GPU and its driver, '
+            "or choose another backend."
+        )
+        assert str(choose_backend("auto")) == f"backend: numba ({lack})"
+        monkeypatch.delitem(sys.modules, "cupy")
+
+    def test_a_device_that_answers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        write_cupy(tmp_path, "1", "0")
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, "cupy", raising=False)
+        assert str(choose_backend("auto")) == "backend: cupy (a CUDA device answers)"
+        assert str(choose_backend("cupy")) == "backend: cupy (asked for)"
+        monkeypatch.delitem(sys.modules, "cupy")
 
     def test_no_library_at_all(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for library in ("cupy", "numba"):
@@ -122,8 +163,8 @@ class TestTheChosenBackendDoesAllTheWork:
     def test_in_a_build(self, spy: Backend, used: set[str], preset: str) -> None:
         found = find_shortcuts(*self.questions(), None, self.config(preset), backend=spy)
         assert found.backend == "spy"
-        assert found.measures is not None
-        assert used >= {*JOBS} - {"match_pairs"}
+        assert found.evidence is not None
+        assert used >= {*JOBS} - {"match_pairs", "mine_first_items"}  # no shards here
         assert ("match_pairs" in used) == (preset == "paper")  # whose classifier weighs all firing rules
 
     def test_in_a_sweep(self, spy: Backend, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,13 +9,13 @@ import pytest
 from plain import encode_words
 
 from shortcut_miner.encoding import encode_lists
-from shortcut_miner.mining.evidence.verdicts import Counts, VerdictConfig, is_held_out, rule_measures, verdict
+from shortcut_miner.mining.evidence.verdicts import Counts, VerdictConfig, is_held_out, rule_evidence, verdict
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
-from shortcut_miner.mining.matcher import match_totals
+from shortcut_miner.mining.matcher import rule_totals
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.schemas import VERDICTS
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import GroupedRows, Transactions
 
 REAL = {
     "confidence_low": 0.4,
@@ -127,12 +127,13 @@ def measured(threads: int | None = None) -> pl.DataFrame:
     )
     config = MiningConfig(min_count=8, max_antecedent=3)
     antecedents, rules = mined(training, config)
-    held_out = Counts.matched(rules, validation, match_totals(rules, validation))
-    table, family = rule_measures(
-        rules, antecedents, training, config,
-        groups=types, validation=held_out, holdout=held_out, threads=threads,
+    held_out = Counts.matched(rule_totals(rules, validation))
+    evidence = rule_evidence(
+        rules, antecedents, GroupedRows(training, types), config,
+        validation=held_out, holdout=held_out, threads=threads,
     )  # fmt: skip
-    assert family.is_exact
+    assert evidence.family.is_exact
+    table = evidence.table()
     names = pl.Series([sorted(training.vocabulary.words.gather(row[row >= 0])) for row in rules.items])
     return table.with_columns(
         words=names, answer=training.vocabulary.answers.gather(pl.Series(rules.answers.astype(np.uint32)))
@@ -177,9 +178,10 @@ def test_a_rule_that_never_fires_elsewhere_has_no_measures_there() -> None:
     config = MiningConfig(min_count=8, max_antecedent=2)
     antecedents, rules = mined(training, config)
     none = np.zeros(len(rules), np.int64)
-    never = Counts(np.full(len(rules), 7), none, none, none)
+    never = Counts(7, np.zeros(2, np.int64), none, none)
     types = np.full(len(training), -1, np.int32)
-    table, _ = rule_measures(rules, antecedents, training, config, groups=types, validation=never)
+    rows = GroupedRows(training, types)
+    table = rule_evidence(rules, antecedents, rows, config, validation=never).table()
     for name in ("confidence", "confidence_low", "confidence_high", "lift", "certainty", "log10_p_value"):
         assert table[f"val_{name}"].null_count() == len(rules) == 2
     assert table["prior"].null_count() == table["shrinkage"].null_count() == len(rules)
@@ -192,7 +194,7 @@ def test_a_cut_search_gives_no_verdict_but_chance() -> None:
     config = MiningConfig(min_count=8, max_antecedent=3)
     antecedents, rules = mined(training, config)
     cut = dataclasses.replace(antecedents, is_complete=False)
-    table, _ = rule_measures(rules, cut, training, config, groups=types)
+    table = rule_evidence(rules, cut, GroupedRows(training, types), config).table()
     assert table["improvement"].null_count() == len(rules)
     assert set(table["verdict"].unique()) == {None, "chance", "prior"}
 

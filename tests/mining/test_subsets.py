@@ -20,7 +20,7 @@ from shortcut_miner.mining.evidence.subsets import best_subsets
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import GroupedRows, Transactions
 
 TYPES = ("what", "how", "is")
 
@@ -146,7 +146,7 @@ def test_without_rules() -> None:
     best = best_subsets(rules, antecedents, training)
     assert best is not None
     assert best.antecedent_count.shape == (0,)
-    assert prior_confidence(rules, training, np.zeros(2, np.int32)).shape == (0,)
+    assert prior_confidence(rules, GroupedRows(training, np.zeros(2, np.int32))).shape == (0,)
 
 
 def prior_of(table: Table, types: list[int], rule: Rule) -> Fraction | None:
@@ -175,7 +175,7 @@ def test_prior_confidence(table: Table, data: st.DataObject, empty_rule: bool) -
     types = data.draw(kinds)
     training = encode(table)
     _, rules = mined(training, 1, empty_rule=empty_rule)
-    prior = prior_confidence(rules, training, np.array(types, np.int32))
+    prior = prior_confidence(rules, GroupedRows(training, np.array(types, np.int32)))
     for got, rule in zip(prior, plain_rules(rules, training.vocabulary), strict=True):
         expected = prior_of(table, types, rule)
         assert np.isnan(got) if expected is None else got == pytest.approx(float(expected), abs=1e-14)
@@ -184,7 +184,7 @@ def test_prior_confidence(table: Table, data: st.DataObject, empty_rule: bool) -
 def test_where_types_decide_the_answer_the_prior_is_the_confidence() -> None:
     training = encode_words([["how", "many"], ["how", "many"], ["what"], ["what"]], ["2", "3", "a", "a"])
     _, rules = mined(training, 1, 0.5)
-    prior = prior_confidence(rules, training, np.array([0, 0, 1, 1], np.int32))
+    prior = prior_confidence(rules, GroupedRows(training, np.array([0, 0, 1, 1], np.int32)))
     np.testing.assert_allclose(prior, rules.rule_count / rules.antecedent_count)
 
 
@@ -228,8 +228,8 @@ def test_thread_count_does_not_matter(threads: int) -> None:
     assert (rules.items[:, :1] < 10).any() and OBJECT == 1
     one = best_subsets(rules, antecedents, training, threads=1)
     assert_equal_fields(one, best_subsets(rules, antecedents, training, threads=threads))
-    prior = prior_confidence(rules, training, types, threads=1)
-    again = prior_confidence(rules, training, types, threads=threads)
+    prior = prior_confidence(rules, GroupedRows(training, types), threads=1)
+    again = prior_confidence(rules, GroupedRows(training, types), threads=threads)
     assert prior.tobytes() == again.tobytes()
 
 

@@ -5,16 +5,18 @@ answers with the first kept rule that fires (``best``, the released program), or
 kept rules have the largest sum of confidences (``weighted``, the article).
 """
 
+import dataclasses
 from fractions import Fraction
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.diagnostics.vqa_ce.config import Vote
 from shortcut_miner.mining.backends import Backend
-from shortcut_miner.mining.matcher import MatchTotals, match_pairs, match_totals
+from shortcut_miner.mining.matcher import RuleIndex, index_for, match_blocks, match_pairs, match_totals
 from shortcut_miner.mining.rules import RuleArrays
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import RowBlocks, Transactions
 
 Ints = npt.NDArray[np.int64]
 
@@ -22,41 +24,87 @@ Ints = npt.NDArray[np.int64]
 _NEAR = 1e-9
 
 
-def kept_rules(training: MatchTotals) -> Ints:
-    """Return the ascending positions of the rules that some training row needs."""
-    first = training.row_best_right
-    return np.unique(first[first >= 0])
+@dataclasses.dataclass(frozen=True, slots=True)
+class RuleClassifier:
+    """The rules that answer, ready for any rows of their vocabulary.
+
+    Attributes
+    ----------
+    kept : int64[]
+        Their positions among all rules, ascending.
+    rules : RuleArrays
+        These rules.
+    index : RuleIndex
+        The same, indexed.
+    """
+
+    kept: Ints
+    rules: RuleArrays
+    index: RuleIndex
+
+    @classmethod
+    def of(cls, rules: RuleArrays, kept: Ints, rows: RowBlocks) -> Self:
+        """Return the classifier with the rules at `kept`, indexed for rows like these."""
+        chosen = rules.take(kept)
+        return cls(kept, chosen, index_for(chosen, rows))
+
+
+def kept_rules(
+    rules: RuleArrays | RuleIndex,
+    training: RowBlocks,
+    threads: int | None = None,
+    backend: str | Backend = "auto",
+) -> Ints:
+    """Return the ascending positions of the rules that some training row needs.
+
+    Parameters
+    ----------
+    rules : RuleArrays or RuleIndex
+        All rules, in rule order.
+    training : RowBlocks
+        The rows that they were mined from; matched block by block.
+    threads, backend
+        See :func:`shortcut_miner.mining.matcher.match_blocks`.
+    """
+    index = index_for(rules, training)
+    is_kept = np.zeros(len(index), np.bool_)
+    for _, totals in match_blocks(index, training, threads, backend):
+        is_kept[totals.row_best_right[totals.row_best_right >= 0]] = True
+    return np.flatnonzero(is_kept)
 
 
 def predict(
-    rules: RuleArrays, kept: Ints, rows: Transactions, vote: Vote, backend: str | Backend = "auto"
+    classifier: RuleClassifier,
+    rows: Transactions,
+    vote: Vote,
+    threads: int | None = None,
+    backend: str | Backend = "auto",
 ) -> tuple[npt.NDArray[np.int32], Ints]:
     """Return each row's answer (class number) and the rule behind it (-1: no kept rule fires).
 
     Parameters
     ----------
-    rules : RuleArrays
-        All rules, in rule order.
-    kept : int64[]
-        Positions of the classifier's rules, ascending.
+    classifier : RuleClassifier
+        The rules that answer.
     rows : Transactions
         In the rules' vocabulary. A row without a firing rule gets the most common training answer.
     vote : {"best", "weighted"}
         ``weighted`` breaks ties by the larger answer_count, then lexicographically; the rule reported is
         the first that fires with the winning answer.
+    threads : int, optional
+        Default: see :func:`shortcut_miner.mining.threads.thread_count`.
     backend : str or Backend
         See :func:`shortcut_miner.mining.backends.resolve_backend`.
     """
-    classifier = rules.take(kept)
     if vote == "best":
-        first = match_totals(classifier, rows, backend=backend).row_best
+        first = match_totals(classifier.index, rows, None, threads, backend).row_best
     else:
         first = _weighted(classifier, rows, backend)
     default = _most_common_answer(rows)
-    if not len(kept):
+    if not len(classifier.kept):
         return np.full(len(rows), default, np.int32), np.full(len(rows), -1, np.int64)
-    answers = np.where(first >= 0, classifier.answers[first], default).astype(np.int32)
-    return answers, np.where(first >= 0, kept[first], -1)
+    answers = np.where(first >= 0, classifier.rules.answers[first], default).astype(np.int32)
+    return answers, np.where(first >= 0, classifier.kept[first], -1)
 
 
 def _most_common_answer(rows: Transactions) -> int:
@@ -65,14 +113,15 @@ def _most_common_answer(rows: Transactions) -> int:
     return int(np.flatnonzero(counts == counts.max())[0]) if len(counts) else -1
 
 
-def _weighted(classifier: RuleArrays, rows: Transactions, backend: str | Backend) -> Ints:
+def _weighted(classifier: RuleClassifier, rows: Transactions, backend: str | Backend) -> Ints:
     """Return the first rule with each row's winning answer, -1 where no rule fires."""
     first = np.full(len(rows), -1, np.int64)
-    confidence = classifier.rule_count / classifier.antecedent_count
+    rules = classifier.rules
+    confidence = rules.rule_count / rules.antecedent_count
     counts = rows.vocabulary.answer_counts
-    for start, offsets, pairs in match_pairs(classifier, rows, backend=backend):
+    for start, offsets, pairs in match_pairs(classifier.index, rows, backend=backend):
         row = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        answer = classifier.answers[pairs].astype(np.int64)
+        answer = rules.answers[pairs].astype(np.int64)
         order = np.lexsort((pairs, answer, row))
         row, answer, pairs = row[order], answer[order], pairs[order]
         if not len(pairs):
@@ -95,7 +144,7 @@ def _weighted(classifier: RuleArrays, rows: Transactions, backend: str | Backend
             winner = min(
                 (low + np.flatnonzero(near[low:high])).tolist(),
                 key=lambda g: (
-                    -_exact_sum(classifier, pairs[group[g] : ends[g]]),
+                    -_exact_sum(rules, pairs[group[g] : ends[g]]),
                     -counts[group_answer[g]],
                     group_answer[g],
                 ),

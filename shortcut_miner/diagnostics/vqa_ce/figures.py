@@ -7,30 +7,30 @@ from typing import Any
 import numpy as np
 
 from shortcut_miner.datasets.folders import options_of
+from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
-from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeInputs, has_known_objects
 from shortcut_miner.diagnostics.vqa_ce.outputs import COMMAND, DEFAULT_ANSWER
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts
 from shortcut_miner.mining.rules import MULTIMODAL, modalities
-from shortcut_miner.schemas import MODALITIES, SUBSETS, VERDICTS
-from shortcut_miner.sources.questions.table_rows import GROUP
+from shortcut_miner.schemas import MODALITIES, VERDICTS
 from shortcut_miner.storage import Provenance
+from shortcut_miner.transactions import item_counts
 
 _HISTOGRAM_BINS = 10
 
 
 def describe(
-    inputs: VqaCeInputs, found: Shortcuts, config: VqaCeConfig, limit: int | None
+    facts: InputFacts, questions: Mapping[str, int], found: Shortcuts, config: VqaCeConfig, limit: int | None
 ) -> tuple[Provenance, dict[str, Any]]:
-    """Return the provenance of a build, and the article's descriptive figures."""
-    subset_counts = {subset: int((found.subset == subset).sum()) for subset in SUBSETS}
+    """Return the provenance of a build, and the article's descriptive figures.
+
+    `questions` is what :func:`shortcut_miner.diagnostics.vqa_ce.inputs.count_questions` gives.
+    """
     modality = modalities(found.rules, found.training.vocabulary)
-    rows = len(found.training)
+    rows = found.training.transaction_count
     counts = {
-        "train_questions": len(inputs.train),
+        **questions,
         "train_rows": rows,
-        "val_questions": len(inputs.val),
-        **_clusters(inputs),
         "answers": found.training.vocabulary.class_count,
         "distinct_items": found.training.vocabulary.item_count,
         "frequent_items": _frequent_items(found),
@@ -40,40 +40,24 @@ def describe(
         "rules": len(found.rules),
         **{f"rules_{name}": int((modality == k).sum()) for name, k in _possible(found).items()},
         "classifier_rules": len(found.kept),
-        **subset_counts,
+        **found.judged.subset_counts,
     }
-    if found.family is not None:
-        counts["searched_antecedents"] = found.family.antecedent_count
-        counts["searched_answers"] = found.family.answer_count
+    if found.evidence is not None:
+        counts["searched_antecedents"] = found.evidence.family.antecedent_count
+        counts["searched_answers"] = found.evidence.family.answer_count
     held_out = 0 if found.holdout is None else len(found.holdout)
     if held_out:
         counts["holdout_rows"] = held_out
     too_rare = f"training rows whose answer is not among the top {config.top_answers:,}"
-    dropped = dict(inputs.facts.dropped) | {too_rare: len(inputs.train) - held_out - rows}
-    for split, table in (("training", inputs.train), ("validation", inputs.val)):
-        has_known = has_known_objects(table, inputs.labels, config)
-        if has_known is not None:
-            counts[f"{split}_questions_without_detections"] = int((~has_known).sum())
+    dropped = dict(facts.dropped) | {too_rare: questions["train_questions"] - held_out - rows}
     provenance = Provenance(
         command=COMMAND,
         config=options_of(config, limit),
-        inputs=inputs.facts.records,
+        inputs=facts.records,
         counts=counts,
         dropped={reason: count for reason, count in dropped.items() if count},
     )
     return provenance, _figures(found, modality)
-
-
-def _clusters(inputs: VqaCeInputs) -> dict[str, int]:
-    """Return how many images, and groups of a table, the questions of each split belong to."""
-    columns = {"images": "image_id"} if inputs.has_images else {}
-    columns |= {"groups": GROUP} if GROUP in inputs.train.columns else {}
-    splits = {"train": inputs.train, "val": inputs.val}
-    return {
-        f"{split}_{name}": table[column].n_unique()
-        for split, table in splits.items()
-        for name, column in columns.items()
-    }
 
 
 def _possible(found: Shortcuts) -> dict[str, int]:
@@ -83,31 +67,28 @@ def _possible(found: Shortcuts) -> dict[str, int]:
 
 
 def _frequent_items(found: Shortcuts) -> int:
-    rows = np.bincount(found.training.items, minlength=1)
-    return int((rows >= found.min_count).sum())
+    return int((item_counts(found.training) >= found.min_count).sum())
 
 
 def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.int8]]) -> dict[str, Any]:
     """Return what the article's Figures 4 and 5 show, and the support both ways."""
-    best = found.val_totals.row_best
-    best_modality = modality[best[best >= 0]]
-    fired = found.val_totals.rule_fired
-    val_confidence = found.val_totals.rule_right[fired > 0] / fired[fired > 0]
+    best, totals = found.judged.best, found.judged.totals
+    with_rules = int(best.sum())
+    best_modality = {name: int(best[modality == k].sum()) for name, k in _possible(found).items()}
+    val_confidence = totals.right[totals.fired > 0] / totals.fired[totals.fired > 0]
     train_confidence = found.rules.rule_count / found.rules.antecedent_count
-    rows = len(found.training)
-    verdicts = {} if found.measures is None else dict(found.measures["verdict"].value_counts().iter_rows())
+    rows = found.training.transaction_count
+    verdicts = {} if found.evidence is None else found.evidence.verdict_counts()
+    family = None if found.evidence is None else found.evidence.family
     return {
         "verdicts": {name: verdicts[name] for name in VERDICTS if name in verdicts},
-        "searched_family": None
-        if found.family is None
-        else dataclasses.asdict(found.family) | {"size": found.family.size},
+        "searched_family": None if family is None else dataclasses.asdict(family) | {"size": family.size},
         "min_count": found.min_count,
         "min_support": found.min_count / rows,
         "is_complete": found.is_complete,
         DEFAULT_ANSWER: found.training.vocabulary.answers[-1] if rows else None,
         "most_confident_rule_modality_share": {
-            name: float((best_modality == k).mean()) if len(best_modality) else None
-            for name, k in _possible(found).items()
+            name: count / with_rules if with_rules else None for name, count in best_modality.items()
         },
         "confidence_histogram": {
             "edges": [edge / _HISTOGRAM_BINS for edge in range(_HISTOGRAM_BINS + 1)],

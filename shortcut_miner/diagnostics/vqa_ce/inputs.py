@@ -7,14 +7,14 @@ import polars as pl
 
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import cluster_column
+from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, has_known_objects
 from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables, open_tables, read_tables
 from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.question_sets import read_questions
-from shortcut_miner.sources.questions.table_rows import LABELS
+from shortcut_miner.sources.questions.table_rows import GROUP
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -59,17 +59,7 @@ def read_inputs(
         Objects are wanted, but there is no detections file and no column of labels.
     """
     tables = tables or open_tables(files, config)
-    has_labels = tables is not None and tables.has_labels
-    if config.items != "words" and files.detections is None and not has_labels:
-        raise ConfigError(
-            f"items: got {config.items} without detections, expected a file with the images' object labels"
-            f"{', or a column of labels' if tables else ''}. Give --detections, or use --items words."
-        )
-    if files.detections_info is not None and files.detections is None:
-        raise ConfigError(
-            f"detections_info: got {files.detections_info[0]} without detections, expected both. "
-            "Give --detections too."
-        )
+    check_objects(files, config, tables)
     notes: tuple[str, ...] = ()
     if tables is None:
         train, val, readings = _read_files(files, config, limit)
@@ -79,13 +69,11 @@ def read_inputs(
     if tables is not None and (tables.has_images or tables.has_groups):
         notes += _shared_groups_note(train, val)
     labels = None
-    if config.items != "words" and files.detections is not None:
+    detections = read_detections(files, config)
+    if detections is not None:
         questions = (("training questions", train), ("validation questions", val))
         roles = [*readings]
-        readings["detections"] = read_labels(
-            files.detections, info=files.detections_info, on_bad_row=config.on_bad_row
-        )
-        labels = readings["detections"].table
+        readings["detections"], labels = detections, detections.table
         for at, (split, table) in enumerate(questions):
             both = (readings[_role_of(at, roles)], readings["detections"])
             warnings.append(
@@ -98,15 +86,43 @@ def read_inputs(
     )
 
 
-def has_known_objects(
-    questions: pl.DataFrame, labels: pl.DataFrame | None, config: VqaCeConfig
-) -> pl.Series | None:
-    """Return Boolean per question: whether its objects are known; None if objects are no items."""
-    if config.items == "words":
+def read_detections(files: VqaCeFiles, config: VqaCeConfig) -> Reading | None:
+    """Return the object labels of a file of their own; None if there is none, or objects are no items."""
+    if config.items == "words" or files.detections is None:
         return None
-    if LABELS in questions.columns:
-        return questions[LABELS].is_not_null()
-    return None if labels is None else questions["image_id"].is_in(labels["image_id"].unique().implode())
+    return read_labels(files.detections, info=files.detections_info, on_bad_row=config.on_bad_row)
+
+
+def check_objects(files: VqaCeFiles, config: VqaCeConfig, tables: Tables | None) -> None:
+    """Raise ConfigError if objects are wanted and there are none, or half of the files for them."""
+    has_labels = tables is not None and tables.has_labels
+    if config.items != "words" and files.detections is None and not has_labels:
+        raise ConfigError(
+            f"items: got {config.items} without detections, expected a file with the images' object labels"
+            f"{', or a column of labels' if tables else ''}. Give --detections, or use --items words."
+        )
+    if files.detections_info is not None and files.detections is None:
+        raise ConfigError(
+            f"detections_info: got {files.detections_info[0]} without detections, expected both. "
+            "Give --detections too."
+        )
+
+
+def count_questions(inputs: VqaCeInputs, config: VqaCeConfig) -> dict[str, int]:
+    """Return, by the manifest's names, how many questions each split has, and what they are about.
+
+    That is images, groups of a table, and questions without detections where objects are items.
+    """
+    columns = {"images": "image_id"} if inputs.has_images else {}
+    columns |= {"groups": GROUP} if GROUP in inputs.train.columns else {}
+    counts = {}
+    for split, name, table in (("train", "training", inputs.train), ("val", "validation", inputs.val)):
+        counts[f"{split}_questions"] = len(table)
+        counts |= {f"{split}_{what}": table[column].n_unique() for what, column in columns.items()}
+        is_known = has_known_objects(table, inputs.labels, config)
+        if is_known is not None:
+            counts[f"{name}_questions_without_detections"] = int((~is_known).sum())
+    return counts
 
 
 def _read_files(
@@ -131,12 +147,16 @@ def _role_of(at: int, roles: Sequence[str]) -> str:
 
 def _shared_warning(train: pl.DataFrame, val: pl.DataFrame) -> str | None:
     """Return the warning about questions that are in both splits; None if there are none."""
-    keys = ["question_id", "image_id", "question"]
-    shared = len(val.join(train, on=keys, how="semi", maintain_order="left"))
+    shared = val.join(train, on=QUESTION_KEYS, how="semi", maintain_order="left")
+    return shared_text(len(shared), len(val))
+
+
+def shared_text(shared: int, questions: int) -> str | None:
+    """Return the warning that so many of the validation questions are in both splits; None if none is."""
     if not shared:
         return None
     return (
-        f"validation questions: got {shared:,} of {len(val):,} that are training questions too, expected "
+        f"validation questions: got {shared:,} of {questions:,} that are training questions too, expected "
         "none: rules are tested where they were mined. Check the files."
     )
 
@@ -147,7 +167,15 @@ def _no_answers_warning(train: pl.DataFrame, val: pl.DataFrame) -> str | None:
         pl.concat([rows["answer"], rows["answers"].explode(empty_as_null=False)]).drop_nulls().unique()
         for rows in (train, val)
     )
-    if theirs.is_empty() or theirs.is_in(ours.implode()).any():
+    return None if theirs.is_in(ours.implode()).any() else no_answers_text(ours, theirs)
+
+
+def no_answers_text(ours: pl.Series, theirs: pl.Series) -> str | None:
+    """Return the warning that training questions have these distinct answers and validation ones those.
+
+    None if the validation questions have none.
+    """
+    if theirs.is_empty():
         return None
     return (
         f"validation answers: got {examples(theirs.sort())}, none of them an answer of a training question "
@@ -159,10 +187,15 @@ def _shared_groups_note(train: pl.DataFrame, val: pl.DataFrame) -> tuple[str, ..
     """Return the note on groups of questions that are in both splits of somebody's table."""
     name = cluster_column(val)
     groups = val[name].unique()
-    shared = int(groups.is_in(train[name].unique().implode()).sum())
-    what = "images" if name == "image_id" else "groups"
-    told = f"{what} in both splits: {shared:,} of {len(groups):,} of the validation questions"
+    return shared_groups_text(name, int(groups.is_in(train[name].unique().implode()).sum()), len(groups))
+
+
+def shared_groups_text(column: str, shared: int, groups: int) -> tuple[str, ...]:
+    """Return the note that so many of the validation questions' groups are in both splits, if any is."""
+    what = "images" if column == "image_id" else "groups"
+    told = f"{what} in both splits: {shared:,} of {groups:,} of the validation questions"
     return (told,) if shared else ()
 
 
+QUESTION_KEYS = ("question_id", "image_id", "question")
 _TRAIN, _VAL = ("train_questions", "train_annotations"), ("val_questions", "val_annotations")

@@ -28,7 +28,7 @@ from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
 from shortcut_miner.diagnostics.vqa_ce.encoded import EncodedFolder, encode_folder
 from shortcut_miner.diagnostics.vqa_ce.exploited import exploited_shortcuts
 from shortcut_miner.diagnostics.vqa_ce.outputs import VqaCeFolder, read_folder
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import cluster_column
+from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import PathTexts, Scorer, named_path_lists
 from shortcut_miner.scoring.accuracy import score_questions
@@ -212,9 +212,10 @@ def _score_each(
 def _classifier_answers(folder: VqaCeFolder, encoded: EncodedFolder) -> dict[str, pl.DataFrame]:
     """Return the rule classifier's answers by both votes, as a baseline."""
     kept = np.flatnonzero(folder.rules["in_classifier"].to_numpy())
+    rules = classifier.RuleClassifier.of(encoded.rules, kept, encoded.rows)
     answers = {}
     for name, vote in CLASSIFIERS.items():
-        classes, rule = classifier.predict(encoded.rules, kept, encoded.rows, vote)  # type: ignore[arg-type]
+        classes, rule = classifier.predict(rules, encoded.rows, vote)  # type: ignore[arg-type]
         given = encoded.vocabulary.answers.gather(pl.Series(np.maximum(classes, 0).astype(np.uint32)))
         given = given.set(pl.Series(rule < 0), folder.default_answer)
         answers[name] = pl.DataFrame({"question_id": folder.questions["question_id"], "answer": given})

@@ -20,13 +20,14 @@ from shortcut_miner.datasets.folders import Run, options_of, publish, write_mani
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts, find_shortcuts, subsets
+from shortcut_miner.diagnostics.vqa_ce.judged import subsets
+from shortcut_miner.diagnostics.vqa_ce.prepared import QuestionBlock
+from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts, find_shortcuts
 from shortcut_miner.diagnostics.vqa_ce.tables import open_tables, with_own_splits
-from shortcut_miner.encoding import accepted_classes
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.filters import is_confident
-from shortcut_miner.mining.matcher import Accepted, index_for, match_totals
+from shortcut_miner.mining.matcher import index_for, match_totals
 from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.options import SweepScorer, option_name, reject
 from shortcut_miner.scoring.accuracy import score_questions
@@ -118,10 +119,10 @@ def sweep(
             f"max_rules: got more than {found.max_rules:,} antecedents, expected a complete search to "
             "compare thresholds. Raise --max-rules or the lowest --min-counts."
         )
-    accepted = Accepted(*accepted_classes(inputs.val, found.training.vocabulary))
     with timed(run.costs, "compare", on_stage):
+        val = found.validation.whole()
         rows = [
-            _row(inputs.val, accepted, found, config, count, confidence, scorer, threads, chosen)
+            _row(val, found, config, count, confidence, scorer, threads, chosen)
             for count in sorted(set(min_counts))
             for confidence in sorted(set(min_confidences))
         ]
@@ -158,8 +159,7 @@ def _write(folder: Path, table: pl.DataFrame, provenance: Provenance) -> None:
 
 
 def _row(
-    val: pl.DataFrame,
-    accepted: Accepted,
+    val: QuestionBlock,
     found: Shortcuts,
     config: VqaCeConfig,
     min_count: int,
@@ -173,12 +173,13 @@ def _row(
     )
     rules = found.rules.take(np.flatnonzero(chosen))
     index = index_for(rules, found.training)
-    kept = classifier.kept_rules(match_totals(index, found.training, None, threads, backend))
-    predicted, _ = classifier.predict(rules, kept, found.validation, config.vote or "best", backend)
-    subset = subsets(match_totals(index, found.validation, accepted, threads, backend))
+    kept = classifier.kept_rules(index, found.training, threads, backend)
+    answering = classifier.RuleClassifier.of(rules, kept, found.training)
+    predicted, _ = classifier.predict(answering, val.rows, config.vote or "best", threads, backend)
+    subset = subsets(match_totals(index, val.rows, val.accepted, threads, backend))
     answers = found.training.vocabulary.answers.gather(pl.Series(predicted.astype(np.uint32)))
-    predictions = pl.DataFrame({"question_id": val["question_id"], "answer": answers})
-    scored = score_questions(val, predictions, scorer=scorer)
+    predictions = pl.DataFrame({"question_id": val.questions["question_id"], "answer": answers})
+    scored = score_questions(val.questions, predictions, scorer=scorer)
     return {
         "min_count": min_count,
         "min_confidence": min_confidence,

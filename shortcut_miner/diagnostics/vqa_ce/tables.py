@@ -4,16 +4,15 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce.config import COLUMNS, VqaCeConfig, VqaCeFiles
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import cluster_column
+from shortcut_miner.diagnostics.vqa_ce.cuts import draw_note, sides, sides_of, split_names, split_note
+from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.keyed_draws import draw_uniform, id_keys
 from shortcut_miner.options import named_items
 from shortcut_miner.sources.opening.reading import Reading
-from shortcut_miner.sources.questions.table_folders import Part, files_of_table, has_own_splits, split_for
+from shortcut_miner.sources.questions.table_folders import Part, files_of_table, has_own_splits
 from shortcut_miner.sources.questions.table_rows import GROUP, LABELS
 from shortcut_miner.sources.questions.tables import (
     QuestionTable,
@@ -25,7 +24,6 @@ from shortcut_miner.sources.questions.tables import (
 )
 
 TABLE_ROLES = ("table", "val_table")
-_PARTS: tuple[Part, ...] = ("training", "validation")
 # What both tables must have, or neither.
 _OF_BOTH = ("question_id", "image_id", "answers", LABELS, GROUP)
 
@@ -155,43 +153,20 @@ def read_tables(
         val = read_question_tables(tables.val, wanted, first=before, on_bad_row=skip, limit=limit)
         return read.table, val.table, dict(zip(TABLE_ROLES, (read, val), strict=True)), tables.notes
     read = read_question_tables(tables.train, wanted, on_bad_row=skip)
-    place, note = _by_split(read.table, config) if config.split_column else _by_share(read.table, config)
-    train, val_rows = (read.table.filter(place == part) for part in ("train", "val"))
+    rows = read.table
+    named = sides_of(split_names(rows).unique().to_list(), config) if config.split_column else None
+    side = sides(rows, config, named)
+    if named is not None:
+        note = split_note(dict(split_names(rows).value_counts().iter_rows()), named, config)
+    else:
+        clusters = rows[cluster_column(rows)]
+        parts = {part: clusters.filter(side == part) for part in ("train", "val")}
+        note = draw_note(
+            config,
+            {part: len(ids) for part, ids in parts.items()},
+            {part: ids.n_unique() for part, ids in parts.items()},
+        )
+    train, val_rows = (rows.filter(side == part) for part in ("train", "val"))
     if limit is not None:
         train, val_rows = train.head(limit), val_rows.head(limit)
     return train, val_rows, {TABLE_ROLES[0]: read}, (*tables.notes, note)
-
-
-def _by_split(rows: pl.DataFrame, config: VqaCeConfig) -> tuple[pl.Series, str]:
-    """Return which rows are trained on ("train") and split ("val") by a column of theirs, in words too."""
-    counts = rows["split"].fill_null("").value_counts(sort=True, name="rows").sort("split")
-    names = counts["split"].to_list()
-    where = f"--split-column {config.split_column}"
-    advice = "Name another column, or cut by --val-share"
-    train, val = (split_for(part, names, where, advice) for part in _PARTS)
-    place = rows["split"].replace_strict({train: "train", val: "val"}, default=None, return_dtype=pl.String)
-    others = [f"{count:,} of {name!r}" for name, count in counts.iter_rows() if name not in (train, val)]
-    left_out = f"; rows left out: {', '.join(others)}" if others else ""
-    return place, f"{where}: mined from {train!r}, split {val!r}{left_out}"
-
-
-def _by_share(rows: pl.DataFrame, config: VqaCeConfig) -> tuple[pl.Series, str]:
-    """Return which rows are trained on and split by a draw for each group, in words too.
-
-    A group's side follows from its name and the seed: neither the order of rows nor other groups matter.
-    """
-    share = config.val_share or 0
-    groups = rows[cluster_column(rows)]
-    is_val = draw_uniform(id_keys(groups, config.seed, "val_share"), 0) < share
-    counts = {"train": int((~is_val).sum()), "val": int(is_val.sum())}
-    if not all(counts.values()):
-        raise ConfigError(
-            f"val_share: got no {'validation' if counts['train'] else 'training'} rows with {share} of "
-            f"{groups.n_unique():,} groups and seed {config.seed}, expected some on both sides. "
-            "Change --val-share or --seed, or name smaller groups."
-        )
-    place = pl.Series(np.where(is_val, "val", "train"))
-    return place, (
-        f"--val-share {share:g}: {counts['val']:,} of {len(rows):,} rows ({counts['val'] / len(rows):.1%}), "
-        f"{groups.filter(pl.Series(is_val)).n_unique():,} of {groups.n_unique():,} groups"
-    )

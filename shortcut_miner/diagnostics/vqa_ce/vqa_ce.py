@@ -18,6 +18,7 @@ from shortcut_miner.diagnostics.vqa_ce.config import (
 )
 from shortcut_miner.options import (
     AnswerTies,
+    BackendName,
     ItemKinds,
     OnBadRow,
     OnDuplicate,
@@ -33,10 +34,13 @@ from shortcut_miner.options import (
     as_path_if_given,
     check_counts,
     fields_from,
+    memory_bytes,
     options_from,
 )
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from shortcut_miner.diagnostics.vqa_ce.explain import Explanation
     from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
     from shortcut_miner.diagnostics.vqa_ce.score import ScoreReport
@@ -58,6 +62,11 @@ def build(
     out: PathText | None = None,
     limit: int | None = None,
     threads: int | None = None,
+    backend: BackendName = "auto",
+    memory: str | int | None = None,
+    executor: "str | Executor | None" = None,
+    shards: int | None = None,
+    work: PathText | None = None,
     force: bool = False,
     config: VqaCeConfig | None = None,
     columns: str | None = None,
@@ -101,6 +110,19 @@ def build(
         Use the first questions of both splits only, to try things out.
     threads : int, optional
         Default: all processors. The result is the same for any number.
+    backend : {"auto", "numba", "cupy"}
+        What does the search; "auto" takes the best that is there. The result is the same for any.
+    memory : str or int, optional
+        The most that this process, with its workers on this machine, may hold, such as "4GB"; tables are then
+        read a batch at a time. The result is the same for any amount that holds the rules. Default: what is
+        free.
+    executor : str or Executor, optional
+        Who mines: "local[N]", "dask://HOST:PORT", "slurm:NAME=VALUE,...", or an executor of any engine.
+    shards : int, optional
+        Parts to mine one by one; default: as few as memory allows, and some for each worker.
+    work : path, optional
+        Folder for what is in between, on a disk that all workers share; a run that was killed is gone on
+        with. Default: a hidden folder beside `out`.
     force : bool
         Replace the folder of a build with other options.
     config : VqaCeConfig, optional
@@ -112,10 +134,13 @@ def build(
     ------
     SourceError, SchemaError, ConfigError
         Bad input or options, or a folder that can't be written; nothing on disk is changed then.
+    BackendError
+        The backend is not available.
     """
     given = locals()  # the arguments by name
     check_counts(limit=limit, threads=threads)
     from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
+    from shortcut_miner.mining.sharding.run import Distribution
 
     return build_folder(
         fields_from(VqaCeFiles, given),
@@ -123,6 +148,10 @@ def build(
         as_path_if_given("out", out),
         limit=limit,
         threads=threads,
+        backend=backend,
+        distribution=Distribution(
+            executor=executor, shards=shards, work=as_path_if_given("work", work), memory=memory_bytes(memory)
+        ),
         force=force,
     )
 
@@ -230,6 +259,7 @@ def sweep(
     out: PathText | None = None,
     limit: int | None = None,
     threads: int | None = None,
+    backend: BackendName = "auto",
     force: bool = False,
     config: VqaCeConfig | None = None,
     columns: str | None = None,
@@ -268,7 +298,7 @@ def sweep(
         Thresholds to combine.
     scorer : str
         How the classifier's answers are scored.
-    out, limit, threads, force
+    out, limit, threads, backend, force
         As for :func:`build`.
     config : VqaCeConfig, optional
         All options at once, in place of those that follow; without thresholds.
@@ -293,6 +323,7 @@ def sweep(
         scorer=scorer,
         limit=limit,
         threads=threads,
+        backend=backend,
         force=force,
     )
 

@@ -13,6 +13,7 @@ import dataclasses
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,12 +21,15 @@ from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.kernels_numba import family as kernels
 from shortcut_miner.mining.kernels_numba import rows as row_kernels
 from shortcut_miner.mining.threads import shares, thread_count
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import RowBlocks
 
 _CHUNKS = 64
 # A search that could meet more itemsets than this, rows counted one by one, is replaced by a bound: at a few
 # nanoseconds each this is some ten seconds.
 _MOST_MEETINGS = 4_000_000_000
+# And so is one whose rows hold more frequent items, all rows together: they are in memory, 25 bytes each with
+# the working memory of two threads.
+_MOST_OCCURRENCES = 1 << 24
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -52,63 +56,95 @@ class SearchedFamily:
         return self.antecedent_count * self.answer_count
 
 
+class _FrequentRows(NamedTuple):
+    """Rows with a class, cut to their frequent items, which are numbered from the rarest on.
+
+    ``rows_by_length`` counts original rows by their number of frequent items. Only rows that a search may go
+    through are there one by one.
+    """
+
+    rows_by_length: Ints
+    offsets: Ints
+    items: Numbers
+    weights: Ints
+
+
 def searched_family(
-    transactions: Transactions, min_count: int, max_antecedent: int, threads: int | None = None
+    training: RowBlocks, min_count: int, max_antecedent: int, threads: int | None = None
 ) -> SearchedFamily:
     """Return the size of the family of rules that a search goes through.
 
     Antecedents are counted one by one by a search of their own. Where that could take more than some ten
-    seconds (long rows, long antecedents) they are bounded instead: a k-item antecedent in min_count rows
-    uses up min_count of the k-item subsets of all rows, so there are at most that many divided by min_count,
-    and at most as many as there are k-item subsets of the frequent items.
+    seconds (long rows, long antecedents) or half a gigabyte (more than 2^24 frequent items in all rows together)
+    they are bounded instead: a k-item antecedent in min_count rows uses up min_count of the k-item subsets
+    of all rows, so there are at most that many divided by min_count, and at most as many as there are k-item
+    subsets of the frequent items. Which of both is done depends on the original rows alone: neither on their
+    blocks or weights nor on the machine.
     """
-    rows = np.flatnonzero(transactions.classes >= 0)
-    weights = transactions.weights[rows]
-    per_class = np.bincount(transactions.classes[rows], weights, 1)
-    in_class = np.where(transactions.classes >= 0, transactions.weights, 0)
-    item_count = transactions.vocabulary.item_count
-    frequency = np.bincount(
-        transactions.items, np.repeat(in_class, np.diff(transactions.offsets)), item_count
-    ).astype(np.int64)
-    frequent = np.flatnonzero(frequency >= min_count)
-    number = np.full(item_count, -1, np.int32)
-    rare_first = frequent[np.argsort(frequency[frequent], kind="stable")]
-    number[rare_first] = np.arange(len(frequent), dtype=np.int32)
-    offsets, items = row_kernels.project_rows(transactions.offsets, transactions.items, rows, number)
-    lengths = np.diff(offsets)
+    class_rows, item_rows = _margins(training)
+    frequent = np.flatnonzero(item_rows >= min_count)
+    rare_first = frequent[np.argsort(item_rows[frequent], kind="stable")]
+    fits = int(item_rows[frequent].sum()) <= _MOST_OCCURRENCES
+    rows = _frequent_rows(training, rare_first, keep_rows=fits)
     sizes = range(1, max_antecedent + 1)
-    is_exact = sum(_subsets_in_rows(lengths, np.ones_like(weights), k) for k in sizes) <= _MOST_MEETINGS
+    subsets = [_subsets_in_rows(rows.rows_by_length, size) for size in sizes]
+    is_exact = fits and sum(subsets) <= _MOST_MEETINGS
     if is_exact:
-        limits = (min_count, max_antecedent)
-        count = len(frequent) + _count_longer(offsets, items, weights, len(frequent), limits, threads)
+        count = len(frequent) + _count_longer(rows, len(frequent), (min_count, max_antecedent), threads)
     else:
         count = sum(
-            min(math.comb(len(frequent), k), _subsets_in_rows(lengths, weights, k) // min_count)
-            for k in sizes
+            min(math.comb(len(frequent), size), found // min_count)
+            for size, found in zip(sizes, subsets, strict=True)
         )
-    return SearchedFamily(count, int((per_class >= min_count).sum()), is_exact)
+    return SearchedFamily(count, int((class_rows >= min_count).sum()), is_exact)
 
 
-def _subsets_in_rows(lengths: Ints, weights: Ints, size: int) -> int:
+def _margins(training: RowBlocks) -> tuple[Ints, Ints]:
+    """Return the original rows of each class, and those with a class that hold each item."""
+    vocabulary = training.vocabulary
+    class_rows = np.zeros(max(vocabulary.class_count, 1), np.int64)
+    item_rows = np.zeros(vocabulary.item_count, np.int64)
+    for block in training.blocks():
+        in_class = np.where(block.classes >= 0, block.weights, 0)
+        classes = np.maximum(block.classes, 0)
+        class_rows += np.bincount(classes, in_class, len(class_rows)).astype(np.int64)
+        each = np.repeat(in_class, np.diff(block.offsets))
+        item_rows += np.bincount(block.items, each, len(item_rows)).astype(np.int64)
+    return class_rows, item_rows
+
+
+def _frequent_rows(training: RowBlocks, rare_first: Ints, *, keep_rows: bool) -> _FrequentRows:
+    number = np.full(training.vocabulary.item_count, -1, np.int32)
+    number[rare_first] = np.arange(len(rare_first), dtype=np.int32)
+    by_length = np.zeros(1, np.int64)
+    lengths, items, weights = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int64)]
+    for block in training.blocks():
+        known = np.flatnonzero(block.classes >= 0)
+        offsets, found = row_kernels.project_rows(block.offsets, block.items, known, number)
+        here = np.bincount(np.diff(offsets), block.weights[known]).astype(np.int64)
+        longest = max(len(by_length), len(here))
+        by_length = np.pad(by_length, (0, longest - len(by_length)))
+        by_length[: len(here)] += here
+        if keep_rows:
+            lengths.append(np.diff(offsets))
+            items.append(found)
+            weights.append(block.weights[known])
+    offsets = np.concatenate(([0], np.cumsum(np.concatenate(lengths))))
+    return _FrequentRows(by_length, offsets, np.concatenate(items), np.concatenate(weights))
+
+
+def _subsets_in_rows(rows_by_length: Ints, size: int) -> int:
     """Return how many subsets of `size` items the rows have, all rows together."""
-    by_length = np.bincount(lengths, weights).astype(np.int64)
-    return sum(int(rows) * math.comb(length, size) for length, rows in enumerate(by_length.tolist()))
+    return sum(rows * math.comb(length, size) for length, rows in enumerate(rows_by_length.tolist()))
 
 
-def _count_longer(
-    offsets: Ints,
-    items: Numbers,
-    weights: Ints,
-    item_count: int,
-    limits: tuple[int, int],
-    threads: int | None,
-) -> int:
+def _count_longer(found: _FrequentRows, item_count: int, limits: tuple[int, int], threads: int | None) -> int:
     """Return the number of frequent itemsets of two items and more."""
     if limits[1] < 2 or item_count < 2:
         return 0
-    starts, occurrence_rows, after = row_kernels.deliver(offsets, items, item_count)
-    holders, work = row_kernels.item_work(offsets, items, item_count)
-    rows = kernels.Rows(items, offsets[:-1], offsets[1:], weights)
+    starts, occurrence_rows, after = row_kernels.deliver(found.offsets, found.items, item_count)
+    holders, work = row_kernels.item_work(found.offsets, found.items, item_count)
+    rows = kernels.Rows(found.items, found.offsets[:-1], found.offsets[1:], found.weights)
     occurrences = kernels.Occurrences(occurrence_rows, after)
     local = threading.local()
 

@@ -13,10 +13,13 @@ A new measure as a column takes two files:
 """
 
 from types import MappingProxyType
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+Table = TypeVar("Table", pl.DataFrame, pl.LazyFrame)
 
 # The normal quantile of a two-sided 95% interval.
 _Z = 1.959963984540054
@@ -105,7 +108,7 @@ RULE_MEASURES = ("antecedent_support", "support", "confidence", "lift")
 FURTHER_MEASURES = ("confidence_low", "confidence_high", "leverage", "certainty")
 
 
-def with_measures(rules: pl.DataFrame) -> pl.DataFrame:
+def with_measures(rules: Table) -> Table:
     """Return `rules` with antecedent_support, support, confidence and lift after its counts.
 
     >>> counts = {"transaction_count": [10], "antecedent_count": [4], "answer_count": [5], "rule_count": [3]}
@@ -115,7 +118,7 @@ def with_measures(rules: pl.DataFrame) -> pl.DataFrame:
     return rules.with_columns(**{name: MEASURES[name] for name in RULE_MEASURES})
 
 
-def with_further_measures(table: pl.DataFrame) -> pl.DataFrame:
+def with_further_measures(table: Table) -> Table:
     """Return `table` with the ``FURTHER_MEASURES`` after its four counts; 0 divided by 0 is null.
 
     >>> counts = {"transaction_count": [10], "antecedent_count": [4], "answer_count": [5], "rule_count": [3]}

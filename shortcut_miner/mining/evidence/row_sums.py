@@ -7,7 +7,7 @@ from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.trie import RuleIndex, index_for
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import GroupedBlocks, Transactions
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,8 +50,7 @@ def sum_where_fired(
 
 def prior_confidence(
     rules: RuleArrays,
-    transactions: Transactions,
-    groups: Numbers,
+    training: GroupedBlocks,
     *,
     index: RuleIndex | None = None,
     threads: int | None = None,
@@ -65,11 +64,9 @@ def prior_confidence(
     Parameters
     ----------
     rules : RuleArrays
-        Rules mined from `transactions`.
-    transactions : Transactions
-        The rows; those without a class count nowhere, as in mining.
-    groups : int32[rows]
-        Group of each row, such as its question type; -1 = not known.
+        Rules mined from `training`.
+    training : GroupedBlocks
+        The rows, with groups such as their question types; those without a class count nowhere, as in mining.
     index : RuleIndex, optional
         The same rules, indexed already.
     threads : int, optional
@@ -82,24 +79,40 @@ def prior_confidence(
     float64[rules]
         To 1e-9 or better; NaN where no row of a known group has the antecedent.
     """
-    classes, class_count = transactions.classes, transactions.vocabulary.class_count
-    group_count = int(groups.max(initial=-1)) + 1
-    is_known = (groups >= 0) & (classes >= 0)
-    # Rows of no group fall into a last column of zeros; a last line of ones counts the other rows.
-    column = np.where(is_known, groups, group_count).astype(np.int32)
-    cells = classes[is_known] * np.int64(group_count + 1) + groups[is_known]
-    size = (class_count + 1, group_count + 1)
-    counts = np.bincount(cells, transactions.weights[is_known], size[0] * size[1]).reshape(size)
-    # Shares as whole multiples of 2**-bits, as fine as their sum over all rows leaves room for.
-    bits = 62 - transactions.transaction_count.bit_length()
+    counts, is_known_everywhere = _class_counts_by_group(training)
+    class_count, group_count = counts.shape[0] - 1, counts.shape[1] - 1
+    # Shares as whole multiples of 2**-bits, as fine as their sum over all rows leaves room for. Rows of no
+    # group have the last column, of zeros; the last line, of ones, counts the other rows.
+    bits = 62 - training.transaction_count.bit_length()
     share = np.rint(counts / np.maximum(counts.sum(axis=0), 1) * 2.0**bits).astype(np.int64)
     share[-1, :-1] = 1
-    index = index_for(index or rules, transactions)
-    expected = sum_where_fired(index, transactions, share, rules.answers, column, threads, backend)
-    rows = rules.antecedent_count
-    if not is_known.all():
-        last_line = np.full(len(rules), class_count, np.int32)
-        rows = sum_where_fired(index, transactions, share, last_line, column, threads, backend)
+    index, chosen = index_for(index or rules, training), resolve_backend(backend)
+    last_line = np.full(len(rules), class_count, np.int32)
+    expected, known_rows = np.zeros((2, len(rules)), np.int64)
+    for rows, groups in training.grouped_blocks():
+        column = np.where((groups >= 0) & (rows.classes >= 0), groups, group_count).astype(np.int32)
+        expected += chosen.sum_where_fired(index, rows, share, rules.answers, column, threads)
+        if not is_known_everywhere:
+            known_rows += chosen.sum_where_fired(index, rows, share, last_line, column, threads)
+    known_rows = rules.antecedent_count if is_known_everywhere else known_rows
     prior = np.full(len(rules), np.nan)
-    np.divide(expected * 2.0**-bits, rows, out=prior, where=rows > 0)
+    np.divide(expected * 2.0**-bits, known_rows, out=prior, where=known_rows > 0)
     return prior
+
+
+def _class_counts_by_group(training: GroupedBlocks) -> tuple[Ints, bool]:
+    """Return original rows as int64[classes + 1, groups + 1], and whether each row's place is known.
+
+    The last line and the last column are zeros.
+    """
+    counts = np.zeros((training.vocabulary.class_count + 1, 1), np.int64)
+    is_known_everywhere = True
+    for rows, groups in training.grouped_blocks():
+        is_known = (groups >= 0) & (rows.classes >= 0)
+        is_known_everywhere &= bool(is_known.all())
+        width = max(counts.shape[1], int(groups.max(initial=-1)) + 2)
+        counts = np.pad(counts, ((0, 0), (0, width - counts.shape[1])))
+        cells = rows.classes[is_known] * np.int64(width) + groups[is_known]
+        found = np.bincount(cells, rows.weights[is_known], counts.size)
+        counts += found.astype(np.int64).reshape(counts.shape)
+    return counts, is_known_everywhere

@@ -9,13 +9,13 @@ known; how often it goes with an answer that is not its best one is counted in t
 from shortcut_miner.mining.antecedents import Antecedents
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.rules import BestSubsets, RuleArrays
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import RowBlocks
 
 
 def best_subsets(
     rules: RuleArrays,
     antecedents: Antecedents,
-    transactions: Transactions,
+    training: RowBlocks,
     threads: int | None = None,
     backend: str | Backend = "auto",
 ) -> BestSubsets | None:
@@ -26,8 +26,8 @@ def best_subsets(
     rules : RuleArrays
         Rules whose antecedents were mined, with any answers.
     antecedents : Antecedents
-        All that was mined from `transactions`.
-    transactions : Transactions
+        All that was mined from `training`.
+    training : RowBlocks
         The rows; those without a class count nowhere, as in mining.
     threads : int, optional
         Default: see :func:`shortcut_miner.mining.threads.thread_count`.
@@ -36,4 +36,4 @@ def best_subsets(
     """
     if not antecedents.is_complete:
         return None
-    return resolve_backend(backend).best_subsets(rules, antecedents, transactions, threads)
+    return resolve_backend(backend).best_subsets(rules, antecedents, training, threads)

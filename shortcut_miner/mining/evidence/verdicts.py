@@ -8,7 +8,8 @@ Ratios are Polars expressions over counts. What needs more is in
 
 import dataclasses
 import math
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Mapping
 from typing import Self
 
 import numpy as np
@@ -17,19 +18,22 @@ import polars as pl
 
 from shortcut_miner.keyed_draws import id_keys
 from shortcut_miner.mining.antecedents import Antecedents, MiningConfig
-from shortcut_miner.mining.arrays import Ints
+from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.backends import Backend
 from shortcut_miner.mining.evidence.family import SearchedFamily, searched_family
 from shortcut_miner.mining.evidence.measures import with_further_measures, with_measures
 from shortcut_miner.mining.evidence.row_sums import prior_confidence
 from shortcut_miner.mining.evidence.significance import family_q, fisher_log10_p, holm_p
 from shortcut_miner.mining.evidence.subsets import best_subsets
-from shortcut_miner.mining.matches import MatchTotals
+from shortcut_miner.mining.matches import RuleTotals
 from shortcut_miner.mining.rules import MULTIMODAL, RuleArrays, modalities
+from shortcut_miner.mining.threads import blocks
 from shortcut_miner.mining.trie import RuleIndex
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import GroupedBlocks, RowBlocks
 
 Floats = npt.NDArray[np.float64]
+
+_RULES_A_BLOCK = 1 << 17
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,76 +57,68 @@ class VerdictConfig:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Counts:
-    """The four counts of rules on some rows.
+    """What the four counts of rules on some rows follow from.
 
     Attributes
     ----------
-    transaction_count, antecedent_count, answer_count, rule_count : int64[rules]
-        Rows; rows with the antecedent; rows with the answer; rows with both.
+    transaction_count : int
+        Rows.
+    class_rows : int64[classes]
+        Rows of each class.
+    antecedent_count, rule_count : int64[rules]
+        Rows with the antecedent; with antecedent and answer.
     """
 
-    transaction_count: Ints
+    transaction_count: int
+    class_rows: Ints
     antecedent_count: Ints
-    answer_count: Ints
     rule_count: Ints
 
     @classmethod
-    def matched(cls, rules: RuleArrays, rows: Transactions, totals: MatchTotals) -> Self:
-        """Return the counts of `rules` on other rows, from what matching them found."""
-        classes = rows.classes[rows.classes >= 0]
-        answers = np.bincount(classes, minlength=rows.vocabulary.class_count)[rules.answers]
-        return cls(np.full(len(rules), len(rows)), totals.rule_fired, answers, totals.rule_right)
+    def matched(cls, totals: RuleTotals) -> Self:
+        """Return the counts on rows that were not mined, from what matching them added up to."""
+        return cls(totals.row_count, totals.class_rows[:-1], totals.fired, totals.right)
 
     @classmethod
-    def mined(cls, rules: RuleArrays, rows: Transactions) -> Self:
+    def mined(cls, rules: RuleArrays, rows: RowBlocks) -> Self:
         """Return the counts of `rules` on the rows that they were mined from."""
-        counts = rows.vocabulary.answer_counts
-        total = np.full(len(rules), rows.transaction_count)
-        return cls(total, rules.antecedent_count, counts[rules.answers], rules.rule_count)
+        class_rows = rows.vocabulary.answer_counts
+        return cls(rows.transaction_count, class_rows, rules.antecedent_count, rules.rule_count)
+
+    def fisher_log10_p(self, answers: Numbers, threads: int | None) -> Floats:
+        """Return log10 of Fisher's one-sided p of rules with these answers."""
+        rows = self.class_rows[answers]
+        return fisher_log10_p(self.rule_count, self.antecedent_count, rows, self.transaction_count, threads)
 
 
-def rule_measures(
-    rules: RuleArrays,
-    antecedents: Antecedents,
-    training: Transactions,
-    mining: MiningConfig,
-    *,
-    groups: npt.NDArray[np.int32],
-    validation: Counts | None = None,
-    holdout: Counts | None = None,
-    thresholds: VerdictConfig | None = None,
-    index: RuleIndex | None = None,
-    threads: int | None = None,
-    backend: str | Backend = "auto",
-) -> tuple[pl.DataFrame, SearchedFamily]:
-    """Return the further measures of rules, one row a rule, and the family that was searched for them.
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What the rows say about each rule, as arrays; as a table, rules take many times the memory.
 
-    Parameters
+    Attributes
     ----------
     rules : RuleArrays
-        Rules with their antecedents' best answers.
-    antecedents : Antecedents
-        Everything mined from `training` with `mining`.
-    training : Transactions
-        The rows mined.
-    mining : MiningConfig
-        min_count and max_antecedent define the searched family.
-    groups : int32[rows]
-        Question type of each training row, as a number; -1 = not known.
-    validation, holdout : Counts, optional
-        Counts of the same rules on rows that were not mined.
-    thresholds : VerdictConfig, optional
+        The rules.
+    family : SearchedFamily
+        Its size is what the q values correct for.
+    thresholds : VerdictConfig
         For the verdicts.
-    index : RuleIndex, optional
-        The rules, indexed already.
-    threads : int, optional
-        Default: see :func:`shortcut_miner.mining.threads.thread_count`.
-    backend : str or Backend
-        See :func:`shortcut_miner.mining.backends.resolve_backend`.
+    counts : mapping of str to (Counts, float64[rules])
+        Counts and log10 of Fisher's p on the rows mined (""), and where there are such rows, on validation
+        ("val_") and holdout rows ("holdout_").
+    columns : mapping of str to float64[rules]
+        Further columns of :meth:`table`, NaN = not known.
+    """
 
-    Returns
-    -------
-    pl.DataFrame
+    rules: RuleArrays
+    family: SearchedFamily
+    thresholds: VerdictConfig
+    counts: Mapping[str, tuple[Counts, Floats]]
+    columns: Mapping[str, Floats]
+
+    def table(self, first: int = 0, stop: int | None = None) -> pl.DataFrame:
+        """Return the further measures of the rules first..stop-1 (default: all), one row a rule.
+
         On the training rows: the four counts and the measures of
         :func:`~shortcut_miner.mining.evidence.measures.with_measures` and
         :func:`~shortcut_miner.mining.evidence.measures.with_further_measures`; log10_p_value of Fisher's
@@ -134,48 +130,113 @@ def rule_measures(
         On validation and holdout rows the same counts, measures and p values, with the prefix ``val_`` or
         ``holdout_``; shrinkage, confidence minus val_confidence; holdout_p_holm, the p values after Holm.
         Last, verdict (see :func:`verdict`).
-    SearchedFamily
-        Its size is what the q values correct for.
+        """
+        return self._lazy(slice(first, stop)).collect()
+
+    def verdict_counts(self) -> dict[str | None, int]:
+        """Return how many rules have each verdict."""
+        found: Counter[str | None] = Counter()
+        for first, stop in blocks(len(self.rules), _RULES_A_BLOCK):
+            verdicts = self._lazy(slice(first, stop)).select("verdict").collect()
+            found.update(dict(verdicts["verdict"].value_counts().iter_rows()))
+        return dict(found)
+
+    def _lazy(self, place: slice) -> pl.LazyFrame:
+        tables = {
+            prefix: _with_tests(counts, log10_p, self.rules.answers[place], place)
+            for prefix, (counts, log10_p) in self.counts.items()
+        }
+        columns = {name: pl.Series(values[place]).fill_nan(None) for name, values in self.columns.items()}
+        of_holdout = {name: columns.pop(name) for name in [*columns] if name.startswith("holdout_")}
+        table = tables.pop("").with_columns(**columns)
+        for prefix, held_out in tables.items():
+            named = held_out.drop("antecedent_support", "support").select(pl.all().name.prefix(prefix))
+            table = pl.concat([table, named], how="horizontal")
+            if prefix == "val_":
+                table = table.with_columns(shrinkage=pl.col("confidence") - pl.col("val_confidence"))
+        table = table.with_columns(**of_holdout)
+        return table.with_columns(verdict=verdict(self.thresholds, table.collect_schema().names()))
+
+
+def rule_evidence(
+    rules: RuleArrays,
+    antecedents: Antecedents,
+    training: GroupedBlocks,
+    mining: MiningConfig,
+    *,
+    validation: Counts | None = None,
+    holdout: Counts | None = None,
+    thresholds: VerdictConfig | None = None,
+    index: RuleIndex | None = None,
+    threads: int | None = None,
+    backend: str | Backend = "auto",
+) -> Evidence:
+    """Return what the rows say about each rule.
+
+    It takes memory for the rules and for one block of rows, and for the rows' frequent items if the family is
+    counted exactly (see :func:`~shortcut_miner.mining.evidence.family.searched_family`).
+
+    Parameters
+    ----------
+    rules : RuleArrays
+        Rules with their antecedents' best answers.
+    antecedents : Antecedents
+        Everything mined from `training` with `mining`.
+    training : GroupedBlocks
+        The rows mined, and the question type of each, as a number; -1 = not known.
+    mining : MiningConfig
+        min_count and max_antecedent define the searched family.
+    validation, holdout : Counts, optional
+        Counts of the same rules on rows that were not mined.
+    thresholds : VerdictConfig, optional
+        For the verdicts.
+    index : RuleIndex, optional
+        The rules, indexed already.
+    threads : int, optional
+        Default: see :func:`shortcut_miner.mining.threads.thread_count`.
+    backend : str or Backend
+        See :func:`shortcut_miner.mining.backends.resolve_backend`.
     """
     family = searched_family(training, mining.min_count, mining.max_antecedent, threads)
-    log10_p = _fisher(Counts.mined(rules, training), threads)
-    prior = prior_confidence(rules, training, groups, index=index, threads=threads, backend=backend)
-    table = _with_tests(Counts.mined(rules, training), log10_p).with_columns(
-        q_value_bh=pl.Series(family_q(log10_p, family.size, "bh")),
-        q_value_by=pl.Series(family_q(log10_p, family.size, "by")),
+    on_rows = {"": Counts.mined(rules, training), "val_": validation, "holdout_": holdout}
+    counts = {
+        prefix: (found, found.fisher_log10_p(rules.answers, threads))
+        for prefix, found in on_rows.items()
+        if found is not None
+    }
+    columns = {
+        "q_value_bh": family_q(counts[""][1], family.size, "bh"),
+        "q_value_by": family_q(counts[""][1], family.size, "by"),
         **_against_subsets(rules, antecedents, training, threads, backend),
-        prior=pl.Series(prior).fill_nan(None),
-    )
-    for prefix, counts in (("val_", validation), ("holdout_", holdout)):
-        if counts is None:
-            continue
-        log10_p = _fisher(counts, threads)
-        held_out = _with_tests(counts, log10_p).drop("antecedent_support", "support")
-        table = table.hstack(held_out.select(pl.all().name.prefix(prefix)))
-        if prefix == "val_":
-            table = table.with_columns(shrinkage=pl.col("confidence") - pl.col("val_confidence"))
-        else:
-            table = table.with_columns(holdout_p_holm=pl.Series(holm_p(log10_p)))
-    return table.with_columns(verdict=verdict(thresholds or VerdictConfig(), table.columns)), family
-
-
-def _fisher(counts: Counts, threads: int | None) -> Floats:
-    return fisher_log10_p(
-        counts.rule_count, counts.antecedent_count, counts.answer_count, counts.transaction_count, threads
+        "prior": prior_confidence(rules, training, index=index, threads=threads, backend=backend),
+    }
+    if holdout is not None:
+        columns["holdout_p_holm"] = holm_p(counts["holdout_"][1])
+    return Evidence(
+        rules=rules,
+        family=family,
+        thresholds=thresholds or VerdictConfig(),
+        counts=counts,
+        columns=columns,
     )
 
 
-def _with_tests(counts: Counts, log10_p: Floats) -> pl.DataFrame:
+def _with_tests(counts: Counts, log10_p: Floats, answers: Numbers, place: slice) -> pl.LazyFrame:
     """Return counts with their measures and log10_p_value; null where the rule never fires."""
-    columns = {name: getattr(counts, name).astype(np.uint64) for name in Counts.__slots__}
+    columns = {
+        "transaction_count": np.full(len(answers), counts.transaction_count),
+        "antecedent_count": counts.antecedent_count[place],
+        "answer_count": counts.class_rows[answers],
+        "rule_count": counts.rule_count[place],
+    }
     fires = pl.col("antecedent_count") > 0
     return (
-        pl.DataFrame(columns)
+        pl.LazyFrame({name: column.astype(np.uint64) for name, column in columns.items()})
         .pipe(with_measures)
         .pipe(with_further_measures)
         .with_columns(
             pl.col("confidence", "lift").fill_nan(None),
-            log10_p_value=pl.when(fires).then(pl.Series(log10_p)),
+            log10_p_value=pl.when(fires).then(pl.Series(log10_p[place])),
         )
     )
 
@@ -183,15 +244,15 @@ def _with_tests(counts: Counts, log10_p: Floats) -> pl.DataFrame:
 def _against_subsets(
     rules: RuleArrays,
     antecedents: Antecedents,
-    training: Transactions,
+    training: RowBlocks,
     threads: int | None,
     backend: str | Backend,
-) -> dict[str, pl.Series]:
-    """Return improvement, improvement_log10_p and modality_gain."""
+) -> dict[str, Floats]:
+    """Return improvement, improvement_log10_p and modality_gain; NaN = not known."""
     names = ("improvement", "improvement_log10_p", "modality_gain")
     best = best_subsets(rules, antecedents, training, threads, backend)
     if best is None:
-        return {name: pl.Series(np.full(len(rules), np.nan)).fill_nan(None) for name in names}
+        return dict.fromkeys(names, np.full(len(rules), np.nan))
     confidence = rules.rule_count / np.maximum(rules.antecedent_count, 1)
     log10_p = fisher_log10_p(
         rules.rule_count, rules.antecedent_count, best.rule_count, best.antecedent_count, threads
@@ -206,7 +267,7 @@ def _against_subsets(
         np.where(has_subset, log10_p, np.nan),
         np.where(is_mixed, single, np.nan),
     )
-    return {name: pl.Series(value).fill_nan(None) for name, value in zip(names, values, strict=True)}
+    return dict(zip(names, values, strict=True))
 
 
 def verdict(thresholds: VerdictConfig, columns: Collection[str]) -> pl.Expr:

@@ -95,10 +95,13 @@ def _trailing_first_items(part: Found, room: int) -> Found:
     return Found(*[*(field[start:] for field in part[:-1]), part.size])
 
 
-def laid_out(chunks: list[list[Found]], max_antecedent: int, first_level: Level) -> list[Level]:
+def laid_out(
+    chunks: list[list[Found]], max_antecedent: int, first_level: Level, lowest: int = 0
+) -> list[Level]:
     """Return the antecedents of each length from 1 on, those of 2 and more from what the chunks found.
 
-    The chunks are emptied on the way, so that nothing is in memory twice.
+    `first_level` lists the first items from number `lowest` on, without gaps. The chunks are emptied on the
+    way, so that nothing is in memory twice.
     """
     sizes = np.zeros(max_antecedent + 1, np.int64)
     for part in (part for parts in chunks for part in parts):
@@ -110,7 +113,7 @@ def laid_out(chunks: list[list[Found]], max_antecedent: int, first_level: Level)
         # Parents count from the chunk's first antecedent of the length below, of those before its first part
         # too; for length 2 they are items.
         shift = done - (_counts_before(parts[0], len(done)) if parts else 0)
-        shift[1] = 0
+        shift[1] = -lowest
         parts.reverse()
         while parts:
             part = parts.pop()

@@ -34,10 +34,38 @@ def mine_antecedents(
     transactions: Transactions, config: MiningConfig, threads: int | None = None
 ) -> Antecedents:
     """See :func:`shortcut_miner.mining.miner.mine_antecedents`."""
-    job = _prepare(transactions, config.min_count)
-    root = root_level(transactions, len(job.item_names))
-    chunks, is_complete = _search(job, config, threads or thread_count())
-    levels = laid_out(chunks, config.max_antecedent, job.first_level)
+    job = _prepare(transactions, config.min_count, None)
+    return _found_from(job, 0, len(job.item_names), transactions, config, threads)
+
+
+def mine_first_items(
+    rows: Transactions,
+    order: Numbers,
+    first: int,
+    stop: int,
+    config: MiningConfig,
+    threads: int | None = None,
+) -> Antecedents:
+    """See :func:`shortcut_miner.mining.miner.mine_first_items`."""
+    job = _prepare(rows, config.min_count, order)
+    place = np.full(rows.vocabulary.item_count, -1, np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    places = place[job.item_names]  # in `order`: ascending
+    low, high = np.searchsorted(places, (first, stop)).tolist()
+    found = _found_from(job, low, high, rows, config, threads)
+    renamed = [level._replace(items=places[level.items]) for level in found.levels[1:]]
+    return Antecedents((found.levels[0], *renamed), order, found.is_complete)
+
+
+def _found_from(
+    job: "_Job", first: int, stop: int, rows: Transactions, config: MiningConfig, threads: int | None
+) -> Antecedents:
+    """Return the antecedents whose first item is one of the miner's first..stop-1."""
+    root = root_level(rows, stop - first)
+    chunks, is_complete = _search(job, first, stop, config, threads or thread_count())
+    *singles, _ = (field[first:stop] for field in job.first_level)
+    first_level = Level._make((*singles, no_children(stop - first)))
+    levels = laid_out(chunks, config.max_antecedent, first_level, first)
     return Antecedents((root, *levels), job.item_names, is_complete)
 
 
@@ -55,23 +83,24 @@ class _Job:
     first_level: Level
 
 
-def _prepare(transactions: Transactions, min_count: int) -> _Job:
+def _prepare(transactions: Transactions, min_count: int, order: Numbers | None) -> _Job:
+    """Put rows in class order, and their items that reach `min_count` in `order`, or in rising frequency."""
     known = np.flatnonzero(transactions.classes >= 0)
-    order = known[np.argsort(transactions.classes[known], kind="stable")]
+    by_class = known[np.argsort(transactions.classes[known], kind="stable")]
     item_count = transactions.vocabulary.item_count
     total, best, best_class = row_kernels.count_items(
         transactions.offsets,
         transactions.items,
-        order,
+        by_class,
         transactions.classes,
         transactions.weights,
         item_count,
     )
-    names = np.flatnonzero(best >= min_count).astype(np.int32)
-    names = names[np.argsort(total[names], kind="stable")]
+    order = np.argsort(total, kind="stable").astype(np.int32) if order is None else order
+    names = order[best[order] >= min_count]
     number = np.full(item_count, -1, np.int32)
     number[names] = np.arange(len(names), dtype=np.int32)
-    offsets, items = row_kernels.project_rows(transactions.offsets, transactions.items, order, number)
+    offsets, items = row_kernels.project_rows(transactions.offsets, transactions.items, by_class, number)
     holders, work = row_kernels.item_work(offsets, items, len(names))
     first_level = Level(
         np.arange(len(names), dtype=np.int32),
@@ -83,8 +112,8 @@ def _prepare(transactions: Transactions, min_count: int) -> _Job:
     return _Job(
         offsets,
         items,
-        transactions.classes[order],
-        transactions.weights[order],
+        transactions.classes[by_class],
+        transactions.weights[by_class],
         holders,
         work,
         names,
@@ -92,18 +121,23 @@ def _prepare(transactions: Transactions, min_count: int) -> _Job:
     )
 
 
-def _search(job: _Job, config: MiningConfig, threads: int) -> tuple[list[list[Found]], bool]:
-    """Run the search chunk by chunk; return what is kept of each chunk, and whether that is all there is.
+def _search(
+    job: _Job, first: int, stop: int, config: MiningConfig, threads: int
+) -> tuple[list[list[Found]], bool]:
+    """Search below the first items first..stop-1, chunk by chunk.
+
+    Returns what is kept of each chunk, and whether that is all there is.
 
     Beyond ``max_rules`` it is what the last first items have, as many of them as fit: all antecedents of the
     most frequent items, with all their subsets, whatever the chunks. So the search starts with these.
     """
-    item_count = len(job.item_names)
     max_rules = config.resolved_max_rules()
-    if config.max_antecedent < 2 or item_count < 2:
+    if config.max_antecedent < 2 or not job.work[first:stop].any():
         return [], True
-    chunks = shares(job.work, _CHUNKS_A_THREAD * threads)
-    gathered = Gathered(len(chunks), max(max_rules - item_count, 0))
+    chunks = [
+        (first + low, first + high) for low, high in shares(job.work[first:stop], _CHUNKS_A_THREAD * threads)
+    ]
+    gathered = Gathered(len(chunks), max(max_rules - (stop - first), 0))
     buffer_room = max(_FIRST_BUFFER, max_rules // (_BUFFERS_SHARE * threads))
     local = threading.local()
 
@@ -111,7 +145,7 @@ def _search(job: _Job, config: MiningConfig, threads: int) -> tuple[list[list[Fo
         if not gathered.is_open(number):
             return
         if not hasattr(local, "space"):
-            local.space = _space(job, config.max_antecedent, buffer_room)
+            local.space = _space(job, first, stop, config.max_antecedent, buffer_room)
         _search_chunk(job, config, local.space, gathered, number, *chunks[number])
 
     with ThreadPoolExecutor(threads) as pool:
@@ -120,11 +154,11 @@ def _search(job: _Job, config: MiningConfig, threads: int) -> tuple[list[list[Fo
     return gathered.whole_first_items(), gathered.is_complete
 
 
-def _space(job: _Job, max_antecedent: int, buffer_room: int) -> space_kernels.Space:
-    """Return one thread's working memory, large enough for the largest first item."""
+def _space(job: _Job, first: int, stop: int, max_antecedent: int, buffer_room: int) -> space_kernels.Space:
+    """Return one thread's working memory, large enough for the largest of the first items first..stop-1."""
     depth = max_antecedent - 1
     items = len(job.item_names)
-    rows, most_work = int(job.holders.max()), int(job.work.max())
+    rows, most_work = int(job.holders[first:stop].max()), int(job.work[first:stop].max())
     cells = pair_kernels.PAIR_LIMIT**2
     return space_kernels.Space(
         rows=row_kernels.Rows(

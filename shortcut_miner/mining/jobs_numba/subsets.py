@@ -15,10 +15,10 @@ from shortcut_miner.mining.kernels_numba import subsets as kernels
 from shortcut_miner.mining.rules import BestSubsets, RuleArrays
 from shortcut_miner.mining.threads import blocks, thread_count
 from shortcut_miner.mining.trie import index_rules
-from shortcut_miner.transactions import Transactions
+from shortcut_miner.transactions import RowBlocks, Transactions
 
 # The rules of a block have at most this many subsets in all: it bounds memory.
-_SUBSETS_A_BLOCK = 1 << 25
+_SUBSETS_A_BLOCK = 1 << 23
 _PAIRS_A_TASK = 1 << 15
 _PADDING = np.iinfo(np.int32).max
 
@@ -48,17 +48,18 @@ class _Rung(NamedTuple):
 
 
 def best_subsets(
-    rules: RuleArrays, antecedents: Antecedents, transactions: Transactions, threads: int | None = None
+    rules: RuleArrays, antecedents: Antecedents, training: RowBlocks, threads: int | None = None
 ) -> BestSubsets:
     """See :func:`shortcut_miner.mining.evidence.subsets.best_subsets`."""
     threads = threads or thread_count()
+    vocabulary = training.vocabulary
     best = BestSubsets(*np.zeros((4, len(rules)), np.int64))
     with ThreadPoolExecutor(threads) as pool:
         for first, stop in blocks(len(rules), max(1, _SUBSETS_A_BLOCK >> rules.items.shape[1])):
             block = np.arange(first, stop)
-            rungs = _rungs(rules.take(block), antecedents, transactions.vocabulary.class_count, pool)
-            counts = _counts(rungs, antecedents, transactions, threads)
-            kinds = transactions.vocabulary.kinds_of(antecedents.item_names)
+            rungs = _rungs(rules.take(block), antecedents, vocabulary.class_count, pool)
+            counts = _counts(rungs, antecedents, training, threads)
+            kinds = vocabulary.kinds_of(antecedents.item_names)
             _raise(rungs, counts, kinds, pool, block, best)
     return best
 
@@ -155,47 +156,46 @@ def _subsets(rung: _Rung, mined: _Nodes, pool: ThreadPoolExecutor) -> tuple[Ints
 
 
 def _counts(
-    rungs: Sequence[_Rung], antecedents: Antecedents, transactions: Transactions, threads: int
+    rungs: Sequence[_Rung], antecedents: Antecedents, training: RowBlocks, threads: int
 ) -> list[Best]:
     """Return the counts of all pairs by length, from 0 on: the empty antecedent with each answer."""
-    known = transactions.classes >= 0
-    answers = np.bincount(
-        transactions.classes[known], transactions.weights[known], transactions.vocabulary.class_count
-    ).astype(np.int64)
-    counts = [Best(answers, np.full(len(answers), answers.sum()))]
-    unknown = []
+    counts, unknown = [], []
     for rung, level in zip(rungs, antecedents.levels[1:], strict=False):
         counts.append(Best(level.rule_count[rung.nodes], level.antecedent_count[rung.nodes]))
         unknown.append(np.flatnonzero(level.best_class[rung.nodes] != rung.answers))
     paths = [antecedents.item_names[rung.paths[which]] for rung, which in zip(rungs, unknown, strict=True)]
     classes = [rung.answers[which] for rung, which in zip(rungs, unknown, strict=True)]
-    found = _count_together(paths, classes, transactions, threads)
-    for count, which, right in zip(counts[1:], unknown, found, strict=True):
+    found, class_rows = _count_together(paths, classes, training, threads)
+    for count, which, right in zip(counts, unknown, found, strict=True):
         count.rule_count[which] = right
-    return counts
+    return [Best(class_rows, np.full(len(class_rows), class_rows.sum())), *counts]
 
 
 def _count_together(
-    paths: Sequence[Numbers], classes: Sequence[Numbers], transactions: Transactions, threads: int
-) -> list[Ints]:
-    """Return, by length, in how many rows an antecedent and an answer are together.
+    paths: Sequence[Numbers], classes: Sequence[Numbers], training: RowBlocks, threads: int
+) -> tuple[list[Ints], Ints]:
+    """Return, by length, in how many rows an antecedent and an answer are together, and each class's rows.
 
     The answer becomes an item, rarer than all others, so that the matcher looks for an antecedent among its
     answer's rows only.
     """
-    item_count, class_count = transactions.vocabulary.item_count, transactions.vocabulary.class_count
+    item_count, class_count = training.vocabulary.item_count, training.vocabulary.class_count
     ends = np.cumsum([len(part) for part in classes])
     items = np.full((sum(len(part) for part in classes), len(paths) + 1), -1, np.int32)
     for part, answer, stop in zip(paths, classes, ends, strict=True):
         items[stop - len(part) : stop, 0] = item_count + answer
         items[stop - len(part) : stop, 1 : part.shape[1] + 1] = part
-    frequency = np.append(transactions.item_frequency, np.zeros(class_count + 1, np.int64))
-    zeros = np.zeros(len(items), np.int64)
-    index = index_rules(RuleArrays(items, zeros.astype(np.int32), zeros, zeros), frequency)
-    rows = _with_class_items(transactions)
-    line, column = zeros.astype(np.int32), np.zeros(len(rows), np.int32)
-    found = sum_where_fired(index, rows, np.ones((1, 1), np.int64), line, column, threads)
-    return np.split(found, ends[:-1])
+    frequency = np.append(training.item_frequency, np.zeros(class_count + 1, np.int64))
+    line, ones = np.zeros(len(items), np.int32), np.ones((1, 1), np.int64)
+    found, class_rows = np.zeros(len(items), np.int64), np.zeros(class_count, np.int64)
+    index = index_rules(RuleArrays(items, line, found, found), frequency)
+    for block in training.blocks():
+        known = block.classes >= 0
+        weights = np.bincount(block.classes[known], block.weights[known], class_count)
+        class_rows += weights.astype(np.int64)
+        column = np.zeros(len(block), np.int32)
+        found += sum_where_fired(index, _with_class_items(block), ones, line, column, threads)
+    return np.split(found, ends[:-1]), class_rows
 
 
 def _with_class_items(transactions: Transactions) -> Transactions:

@@ -1,6 +1,8 @@
 """One id per image, however a file writes it, and what a join of two files loses."""
 
 import re
+from dataclasses import dataclass
+from typing import Self
 
 import polars as pl
 
@@ -79,21 +81,58 @@ def check_image_join(
     SourceError
         No row finds its image: the two files write image ids differently or belong to other datasets.
     """
-    if left_ids.is_empty():
-        return None
-    is_lost = ~left_ids.is_in(right_ids.unique().implode())
-    lost = int(is_lost.sum())
-    if lost == len(left_ids):
+    return join_warning(Lost.of(left_ids, right_ids), right_ids, left=left, right=right, readings=readings)
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """What of the rows on the left of a join finds no image on the right; parts of the rows can be added.
+
+    Attributes
+    ----------
+    rows, lost : int
+        All rows, and those that find none.
+    ids : Series of String
+        The images of the latter, each once, in the order of the rows.
+    """
+
+    rows: int
+    lost: int
+    ids: pl.Series
+
+    @classmethod
+    def of(cls, left_ids: pl.Series, right_ids: pl.Series) -> Self:
+        """Return what is lost of rows with these image ids."""
+        lost = left_ids.filter(~left_ids.is_in(right_ids.unique().implode()))
+        return cls(len(left_ids), len(lost), lost.unique(maintain_order=True))
+
+    def __add__(self, other: "Lost") -> "Lost":
+        ids = pl.concat([self.ids, other.ids]).unique(maintain_order=True)
+        return Lost(self.rows + other.rows, self.lost + other.lost, ids)
+
+
+def join_warning(
+    lost: Lost,
+    right_ids: pl.Series,
+    *,
+    left: str,
+    right: str = "detections",
+    readings: tuple[Reading, Reading] | None = None,
+) -> str | None:
+    """Return what :func:`check_image_join` returns, or raise as it does, for what is lost."""
+    if lost.lost == lost.rows:
+        if not lost.rows:
+            return None
         names = [f" ({one.file.name})" for one in readings] if readings else ["", ""]
         raise SourceError(
-            f"{left}{names[0]} and {right}{names[1]}: got no image in common ({left} have {_some(left_ids)}; "
-            f"{right} have {_some(right_ids)}), expected the same image ids. {_advice(left_ids, right_ids)}."
+            f"{left}{names[0]} and {right}{names[1]}: got no image in common ({left} have {_some(lost.ids)}; "
+            f"{right} have {_some(right_ids)}), expected the same image ids. {_advice(lost.ids, right_ids)}."
         )
-    if lost <= MAX_LOST_SHARE * len(left_ids):
+    if lost.lost <= MAX_LOST_SHARE * lost.rows:
         return None
     return (
-        f"{lost:,} of {len(left_ids):,} {left} ({lost / len(left_ids):.1%}) have an image that {right} "
-        f"lack: {_some(left_ids.filter(is_lost))}"
+        f"{lost.lost:,} of {lost.rows:,} {left} ({lost.lost / lost.rows:.1%}) have an image that {right} "
+        f"lack: {_some(lost.ids)}"
     )
 
 

@@ -1,0 +1,268 @@
+"""Where the parts of a search run: in this process, in processes of this machine, on Dask, on SLURM.
+
+The engines are other people's: each is opened as a :class:`concurrent.futures.Executor`.
+"""
+
+import contextlib
+import dataclasses
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeVar
+
+from shortcut_miner.errors import BackendError, ConfigError, reason_of
+from shortcut_miner.options import reject
+
+_T = TypeVar("_T")
+_FORMS = "local, local[N], dask://HOST:PORT, or slurm[:NAME=VALUE,...] such as slurm:partition=cpu,mem_gb=16"
+# How often an engine runs a part again whose worker was lost.
+RETRIES = 3
+_POLL_SECONDS = 1.0
+# The names that submitit gives parameters of any cluster; others are SLURM's.
+_SUBMITIT_NAMES = {
+    "name", "timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node", "tasks_per_node",
+    "stderr_to_stdout",
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Engine:
+    """A way to run parts of a search.
+
+    Attributes
+    ----------
+    name : str
+        What it is, for records and messages.
+    open : callable
+        Takes the work folder; returns a context with the executor.
+    workers : int
+        How many parts run at a time, as far as it is known.
+    is_local : bool
+        Whether the workers share this machine's memory and processors.
+    is_here : bool
+        Whether parts run in this very process, one at a time, so that rows in memory do not have to travel.
+    """
+
+    name: str
+    open: Callable[[Path], contextlib.AbstractContextManager[Executor]]
+    workers: int = 1
+    is_local: bool = False
+    is_here: bool = False
+
+
+def resolve_engine(executor: str | Executor | None) -> Engine:
+    """Return the engine behind the option ``executor``.
+
+    Parameters
+    ----------
+    executor : str, Executor or None
+        "local" (a process for each processor), "local[N]", "dask://HOST:PORT", "slurm",
+        "slurm:NAME=VALUE,..."; an executor of any engine, which stays open; or None: this process.
+
+    Raises
+    ------
+    ConfigError
+        No such engine.
+    BackendError
+        The engine's library is not installed.
+
+    >>> resolve_engine("local[2]").workers
+    2
+    """
+    if executor is None:
+        return Engine(name="this process", open=_here, is_local=True, is_here=True)
+    if isinstance(executor, Executor):
+        return Engine(name=type(executor).__name__, open=lambda folder: contextlib.nullcontext(executor))
+    if not isinstance(executor, str):
+        reject("executor", executor, f"{_FORMS}; or an Executor")
+    name, _, options = executor.partition(":")
+    if executor == "local" or (executor.startswith("local[") and executor.endswith("]")):
+        return _local(executor)
+    if executor.startswith("dask://") and len(options) > len("//"):
+        _check_library("distributed", "dask", "dask")
+        return Engine(name=executor, open=partial(_dask, f"tcp:{options}"))
+    if name == "slurm":
+        _check_library("submitit", "slurm", "slurm")
+        return Engine(name=name, open=partial(_slurm, _slurm_parameters(executor, options)))
+    return reject("executor", executor, _FORMS)
+
+
+def _check_library(library: str, engine: str, extra: str) -> None:
+    if find_spec(library) is None:
+        raise BackendError(
+            f"executor {engine}: got no {library}, expected all that it needs. "
+            f"Run pip install 'shortcut-miner[{extra}]', or choose another executor."
+        )
+
+
+# ---- this process ----
+
+
+class _Here(Executor):
+    """Runs what it is given at once."""
+
+    def submit(self, function: Callable[..., _T], /, *args: Any, **kwargs: Any) -> Future[_T]:
+        future: Future[_T] = Future()
+        future.set_result(function(*args, **kwargs))
+        return future
+
+
+@contextlib.contextmanager
+def _here(folder: Path) -> Iterator[Executor]:
+    yield _Here()
+
+
+# ---- processes of this machine ----
+
+
+def _local(executor: str) -> Engine:
+    text = executor.removeprefix("local").strip("[]")
+    if executor != "local" and not (text.isdecimal() and int(text) >= 1):
+        reject("executor", executor, f"a number of 1 or more in local[N], or {_FORMS}")
+    workers = int(text) if text else _processors()
+    return Engine(name=f"local[{workers}]", open=partial(_pool, workers), workers=workers, is_local=True)
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextlib.contextmanager
+def _pool(workers: int, folder: Path) -> Iterator[Executor]:
+    # Never forked: threads of libraries would not live on in the copy.
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start_worker)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _start_worker() -> None:
+    """Leave an interrupt to the parent, and end with it, however it ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    parent.join()
+    os._exit(1)
+
+
+# ---- Dask ----
+
+
+@contextlib.contextmanager
+def _dask(address: str, folder: Path) -> Iterator[Executor]:
+    from distributed import Client
+
+    try:
+        client = Client(address, set_as_default=False)
+    except OSError as error:
+        raise BackendError(
+            f"executor dask: got no answer from {address} ({reason_of(error)}), expected a Dask scheduler. "
+            "Start dask scheduler and dask worker, and give the address that the scheduler prints."
+        ) from error
+    try:
+        # Not pure: equal calls are made again, as what they write may have been damaged.
+        yield client.get_executor(pure=False, retries=RETRIES)
+    finally:
+        client.close()
+
+
+# ---- SLURM ----
+
+
+def _slurm_parameters(executor: str, options: str) -> dict[str, Any]:
+    """Return the options after ``slurm:`` as submitit takes them.
+
+    >>> _slurm_parameters("", "partition=cpu,mem_gb=16")
+    {'slurm_partition': 'cpu', 'mem_gb': 16}
+    """
+    parameters: dict[str, Any] = {}
+    for part in options.split(",") if options else ():
+        name, separator, value = (piece.strip() for piece in part.partition("="))
+        if not (separator and name and value):
+            reject("executor", executor, "slurm:NAME=VALUE,... with submitit's or SLURM's names")
+        is_known = name in _SUBMITIT_NAMES or name == "cluster" or name.startswith("slurm_")
+        parameters[name if is_known else f"slurm_{name}"] = int(value) if value.isdecimal() else value
+    return parameters
+
+
+class _Submitted(Executor):
+    """Gives jobs to submitit; a thread looks which of them are done."""
+
+    def __init__(self, executor: Any) -> None:
+        self._executor = executor
+        self._waiting: list[tuple[Any, Future[Any]]] = []
+        self._lock = threading.Lock()
+        self._is_closed = threading.Event()
+        self._watcher = threading.Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+
+    def submit(self, function: Callable[..., _T], /, *args: Any, **kwargs: Any) -> Future[_T]:
+        future: Future[_T] = Future()
+        job = self._executor.submit(function, *args, **kwargs)
+        with self._lock:
+            self._waiting.append((job, future))
+        return future
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._is_closed.set()
+        self._watcher.join()
+        for job, future in self._waiting:
+            if cancel_futures:
+                job.cancel()
+                future.cancel()
+
+    def _watch(self) -> None:
+        while not self._is_closed.wait(_POLL_SECONDS):
+            with self._lock:
+                waiting, self._waiting = self._waiting, []
+            still = [one for one in waiting if not _settle(*one)]
+            with self._lock:
+                self._waiting += still
+
+
+def _settle(job: Any, future: Future[Any]) -> bool:
+    """Give a future its job's result, if there is one, or take back the job of a cancelled future."""
+    if future.cancelled():
+        job.cancel()
+        return True
+    if not job.done():
+        return False
+    try:
+        result = job.result()
+    except Exception as error:  # whatever the job raised is its future's
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+    return True
+
+
+@contextlib.contextmanager
+def _slurm(parameters: dict[str, Any], folder: Path) -> Iterator[Executor]:
+    import submitit
+
+    chosen = dict(parameters)
+    try:
+        jobs = submitit.AutoExecutor(folder / "slurm", cluster=chosen.pop("cluster", None))
+        jobs.update_parameters(**chosen)
+    except (NameError, RuntimeError, TypeError, ValueError, AssertionError) as error:
+        raise ConfigError(
+            f"executor slurm: got {reason_of(error)}, expected parameters that submitit knows. "
+            "Change --executor."
+        ) from error
+    submitted = _Submitted(jobs)
+    try:
+        yield submitted
+    finally:
+        submitted.shutdown(cancel_futures=True)

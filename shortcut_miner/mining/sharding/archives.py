@@ -1,0 +1,49 @@
+"""Arrays with their facts in one file of the work folder, which is whole or not there."""
+
+import json
+import os
+import threading
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+FACTS = "facts"
+# What a damaged or foreign file raises; the archive keeps a checksum of each member.
+ERRORS = (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile, zlib.error)
+
+
+def write_archive(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write arrays and a JSON object of facts; the file gets its name when it is whole."""
+    told = np.frombuffer(json.dumps(facts, sort_keys=True).encode(), np.uint8)
+    members: dict[str, Any] = {FACTS: told, **arrays}
+    # Two machines may write the same file at a time: each gives the name to a whole one.
+    draft = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}.{threading.get_ident()}.part")
+    try:
+        with draft.open("wb") as file:
+            np.savez(file, **members)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def read_facts(path: Path) -> dict[str, Any]:
+    """Return the facts of a file, or raise one of ERRORS."""
+    with np.load(path, allow_pickle=False) as archive:
+        facts = json.loads(archive[FACTS].tobytes())
+    if not isinstance(facts, dict):
+        raise ValueError("facts of another shape than they were written in")
+    return facts
+
+
+def is_whole(path: Path) -> bool:
+    """Return whether every byte of a file's arrays is as it was written."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return archive.testzip() is None
+    except ERRORS:
+        return False

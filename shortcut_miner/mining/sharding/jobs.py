@@ -1,0 +1,81 @@
+"""One shard's work, in whatever process: gather its rows, mine them, write what was found."""
+
+import dataclasses
+from pathlib import Path
+
+from shortcut_miner.mining.backends import Backend, resolve_backend
+from shortcut_miner.mining.memory import left
+from shortcut_miner.mining.sharding.found import find_heads, write_found
+from shortcut_miner.mining.sharding.plans import Group, Plan, read_plan
+from shortcut_miner.mining.sharding.suffixes import kept_rows
+from shortcut_miner.transactions import RowBlocks
+
+# Of the memory that is left, for rows; the rest is for what is found.
+ROWS_SHARE = 0.5
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ShardJob:
+    """What a worker is told: small, and without names.
+
+    Attributes
+    ----------
+    folder : Path
+        The work folder, which holds the plan and gets what is found.
+    rows : RowBlocks
+        All rows.
+    group : (int, int)
+        First items to search below, as places in the plan's order.
+    singles_only : bool
+        Whether antecedents of one item are enough: longer ones would lie beyond ``max_rules``.
+    backend : str or Backend
+        Who mines.
+    threads : int, optional
+        By default all processors of the worker's machine.
+    memory : int, optional
+        Bytes that the worker's process may hold; by default what is free there.
+    """
+
+    folder: Path
+    rows: RowBlocks
+    group: Group = (0, 0)
+    singles_only: bool = False
+    backend: str | Backend = "auto"
+    threads: int | None = None
+    memory: int | None = None
+
+
+def mine_shard(job: ShardJob) -> None:
+    """Mine a shard and write what was found to the work folder, if it is not there yet.
+
+    A range of first items whose rows take too much memory is halved, again and again, down to one item; what
+    is found of each part has a file of its own.
+    """
+    plan = read_plan(job.folder)
+    heads = find_heads(job.folder, plan.key, job.group)
+    max_rules = plan.config.resolved_max_rules()
+    if not (heads and all(job.singles_only or head.is_enough(max_rules) for head in heads)):
+        _mine(job, plan, job.group)
+
+
+def _mine(job: ShardJob, plan: Plan, group: Group) -> None:
+    first, stop = group
+    is_one = stop - first == 1
+    rows = kept_rows(job.rows, plan.order, first, stop, None if is_one else room_for_rows(job.memory))
+    if rows is None:
+        middle = (first + stop) // 2
+        _mine(job, plan, (middle, stop))
+        _mine(job, plan, (first, middle))
+        return
+    config = dataclasses.replace(plan.config, max_antecedent=1) if job.singles_only else plan.config
+    mine_first_items = resolve_backend(job.backend).mine_first_items
+    found = mine_first_items(rows, plan.order, first, stop, config, job.threads)
+    max_rules = plan.config.resolved_max_rules()
+    if job.singles_only:
+        found, max_rules = dataclasses.replace(found, is_complete=plan.config.max_antecedent == 1), 0
+    write_found(job.folder, plan.key, group, found, max_rules)
+
+
+def room_for_rows(memory: int | None) -> int:
+    """Return the bytes that a shard's rows may take in this process, of so many that it may hold."""
+    return int(left(memory) * ROWS_SHARE)

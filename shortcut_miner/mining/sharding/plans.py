@@ -1,0 +1,158 @@
+"""How a search is cut into shards: ranges of first items, of about equal work, that fit in memory."""
+
+import dataclasses
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+
+from shortcut_miner.errors import SourceError, reason_of
+from shortcut_miner.mining.antecedents import MiningConfig
+from shortcut_miner.mining.arrays import Ints, Numbers
+from shortcut_miner.mining.sharding.archives import ERRORS, read_facts, write_archive
+from shortcut_miner.mining.sharding.counting import Counted
+from shortcut_miner.mining.sharding.suffixes import bytes_of_rows, kept_rows
+from shortcut_miner.mining.threads import shares
+from shortcut_miner.transactions import Transactions
+from shortcut_miner.version import __version__
+
+PLAN = "plan.npz"
+Group = tuple[int, int]  # first, stop: places in the order
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """What every shard of a search has to know.
+
+    Attributes
+    ----------
+    key : str
+        Says of which rows, limits and version something was found. ``max_rules`` is not part of it: what is
+        complete is so for any.
+    config : MiningConfig
+        What to mine, with its ``max_rules``.
+    order : int32[]
+        Items in the order of the search.
+    class_counts : int64[classes]
+        Original rows of each class.
+    groups : tuple of (int, int)
+        First items of each shard, as places in `order`: all of them, without gaps.
+    asked : int or None
+        The number of shards that was asked for.
+    """
+
+    key: str
+    config: MiningConfig
+    order: Numbers
+    class_counts: Ints
+    groups: tuple[Group, ...]
+    asked: int | None = None
+
+
+def key_of(counted: Counted, config: MiningConfig) -> str:
+    """Return what tells a search from others: its rows, its limits and the version."""
+    told = json.dumps([counted.digest, config.min_count, config.max_antecedent, __version__])
+    return hashlib.blake2b(told.encode(), digest_size=20).hexdigest()
+
+
+def plan_shards(
+    counted: Counted,
+    rows: int,
+    config: MiningConfig,
+    *,
+    shards: int | None,
+    at_least: int = 1,
+    room: int | None = None,
+) -> Plan:
+    """Return the plan of a search.
+
+    Parameters
+    ----------
+    counted : Counted
+        What is known of the rows.
+    rows : int
+        How many there are.
+    config : MiningConfig
+        What to mine; ``max_rules`` is known.
+    shards : int, optional
+        How many shards: fewer only if there are fewer first items.
+    at_least : int
+        How many there should be if that is not asked for; there are more if these don't fit.
+    room : int, optional
+        Bytes that a shard may take; by default any number.
+    """
+    order = counted.order(config.min_count)
+    work = _estimated_work(counted.sample, order)
+    groups = shares(work, shards or at_least)
+    if shards is None and room is not None:
+        groups = _fitting(groups, work, counted.sample, rows, order, room)
+    return Plan(key_of(counted, config), config, order, counted.class_counts, tuple(groups), shards)
+
+
+def _estimated_work(sample: Transactions, order: Numbers) -> Ints:
+    """Return per item of the order how many items follow it in the sampled rows."""
+    from shortcut_miner.mining.kernels_numba.rows import item_work, project_rows
+
+    number = np.full(sample.vocabulary.item_count, -1, np.int32)
+    number[order] = np.arange(len(order), dtype=np.int32)
+    known = np.flatnonzero(sample.classes >= 0)
+    _, work = item_work(*project_rows(sample.offsets, sample.items, known, number), len(order))
+    return np.asarray(work)
+
+
+def _fitting(
+    groups: list[Group], work: Ints, sample: Transactions, rows: int, order: Numbers, room: int
+) -> list[Group]:
+    """Halve the groups whose rows would take more than `room` bytes, until all fit or are one item.
+
+    Of a sample fewer rows are equal than of all rows, so shards rather come out too small.
+    """
+    scale = rows / max(len(sample), 1)
+    if scale * bytes_of_rows(len(sample), len(sample.items)) <= room:
+        return groups
+    fitting: list[Group] = []
+    waiting = groups[::-1]
+    while waiting:
+        first, stop = waiting.pop()
+        if stop - first == 1 or kept_rows(sample, order, first, stop, int(room / scale)) is not None:
+            fitting.append((first, stop))
+        else:
+            halves = shares(work[first:stop], 2)
+            if len(halves) < 2:  # one item has all the work
+                halves = [(0, 1), (1, stop - first)]
+            waiting += [(first + low, first + high) for low, high in halves[::-1]]
+    return fitting
+
+
+def write_plan(folder: Path, plan: Plan) -> None:
+    """Write a plan to a work folder."""
+    facts = {"key": plan.key, "config": dataclasses.asdict(plan.config), "asked": plan.asked}
+    groups = np.array(plan.groups, np.int64).reshape(-1, 2)
+    write_archive(
+        folder / PLAN, facts, {"order": plan.order, "class_counts": plan.class_counts, "groups": groups}
+    )
+
+
+def read_plan(folder: Path) -> Plan:
+    """Return the plan in a work folder.
+
+    Raises
+    ------
+    SourceError
+        There is none, or a damaged one.
+    """
+    path = folder / PLAN
+    try:
+        facts = read_facts(path)
+        with np.load(path, allow_pickle=False) as archive:
+            order, class_counts = archive["order"], archive["class_counts"]
+            groups = tuple((int(first), int(stop)) for first, stop in archive["groups"])
+        return Plan(
+            facts["key"], MiningConfig(**facts["config"]), order, class_counts, groups, facts["asked"]
+        )
+    except (*ERRORS, TypeError) as error:
+        raise SourceError(
+            f"{path}: got {reason_of(error)}, expected the plan of a search in shards. "
+            "Make it with shortcut-miner shard."
+        ) from error

@@ -1,0 +1,317 @@
+"""A whole search in shards: count, plan, run each shard somewhere, put together what they found."""
+
+import contextlib
+import dataclasses
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from pathlib import Path
+
+from shortcut_miner.errors import BackendError, SourceError, reason_of
+from shortcut_miner.mining.antecedents import Antecedents, MiningConfig
+from shortcut_miner.mining.backends import Backend
+from shortcut_miner.mining.executors import RETRIES, Engine, resolve_engine
+from shortcut_miner.mining.memory import held, left
+from shortcut_miner.mining.sharding.archives import ERRORS
+from shortcut_miner.mining.sharding.counting import Counted, count_rows
+from shortcut_miner.mining.sharding.found import Head, find_heads, merged, missing_groups
+from shortcut_miner.mining.sharding.jobs import ShardJob, mine_shard, room_for_rows
+from shortcut_miner.mining.sharding.plans import PLAN, Group, Plan, key_of, plan_shards, read_plan, write_plan
+from shortcut_miner.mining.threads import thread_count
+from shortcut_miner.options import check_counts
+from shortcut_miner.transactions import RowBlocks
+
+# So many shards a worker even out what estimates miss.
+_SHARDS_A_WORKER = 4
+_LOOK_SECONDS = 1.0
+# What Dask and submitit raise, which may not be installed, when a worker is gone.
+_LOSSES = ("KilledWorker", "UncompletedJobError", "FailedJobError")
+_MOST_SHOWN = 20
+# A shard that takes so many times the median, and so many seconds, is named.
+_SLOW, _SLOW_SECONDS = 3.0, 10.0
+
+Found = dict[Group, list[Head]]  # what there is of each shard
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Distribution:
+    """Where and in how many parts to search; the result is the same for any.
+
+    Attributes
+    ----------
+    executor : str, Executor or None
+        See :func:`shortcut_miner.mining.executors.resolve_engine`.
+    shards : int, optional
+        How many parts; default: as few as memory allows, and some for each worker.
+    work : Path, optional
+        Folder for what is in between, on a disk that all workers share; what a run that was cut off has found
+        there is not searched again. Default: a folder that is removed at the end.
+    memory : int, optional
+        Bytes that this process, with its workers on this machine, may hold; on other machines each worker.
+    """
+
+    executor: str | Executor | None = None
+    shards: int | None = None
+    work: Path | None = None
+    memory: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for values without a meaning."""
+        check_counts(shards=self.shards, memory=self.memory)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether a search is to be cut into parts, whatever holds its rows."""
+        return (self.executor, self.shards, self.work) != (None, None, None)
+
+
+def mine_in_shards(
+    rows: RowBlocks,
+    config: MiningConfig,
+    distribution: Distribution,
+    *,
+    backend: str | Backend = "auto",
+    threads: int | None = None,
+    on_stage: Callable[[str], None] | None = None,
+) -> Antecedents:
+    """Return what :func:`shortcut_miner.mining.miner.mine_antecedents` returns, mined shard by shard.
+
+    Parameters
+    ----------
+    rows : RowBlocks
+        Rows to mine, in memory or in files.
+    config : MiningConfig
+        What to mine.
+    distribution : Distribution
+        Where, and in how many parts.
+    backend, threads
+        As for the whole search; `threads` are those of this machine.
+    on_stage : callable, optional
+        Told how many shards are done, and which take long.
+
+    Raises
+    ------
+    BackendError
+        An engine's library is missing, or a shard failed again and again.
+    SourceError
+        Files of rows, or of what was found, are damaged or gone.
+    """
+    engine = resolve_engine(distribution.executor)
+    with work_folder(distribution.work) as folder:
+        plan = make_plan(folder, rows, config, distribution, engine)
+        travelling = rows if engine.is_here else rows_in_files(folder, rows, plan.key)
+        share = _worker_share(distribution.memory, engine)
+        threads = max(1, (threads or thread_count()) // engine.workers) if engine.is_local else None
+        like = ShardJob(folder=folder, rows=travelling, backend=backend, threads=threads, memory=share)
+        return merge_shards(folder, plan, run_shards(plan, like, engine, on_stage))
+
+
+@contextlib.contextmanager
+def work_folder(work: Path | None) -> Iterator[Path]:
+    """Give the folder for what is in between: the one named, or one that is removed at the end."""
+    if work is None:
+        with tempfile.TemporaryDirectory(prefix="shortcut-miner-") as folder:
+            yield Path(folder)
+    else:
+        work.mkdir(parents=True, exist_ok=True)
+        yield work.resolve()
+
+
+def make_plan(
+    folder: Path, rows: RowBlocks, config: MiningConfig, distribution: Distribution, engine: Engine
+) -> Plan:
+    """Return the plan of a search, and write it to the work folder; one that is there for it stays in use."""
+    counted = count_rows(rows)
+    max_rules = config.resolved_max_rules(distribution.memory)
+    limits = MiningConfig(
+        min_count=config.min_count, max_antecedent=config.max_antecedent, max_rules=max_rules
+    )
+    plan = _earlier_plan(folder, counted, limits, distribution.shards) or plan_shards(
+        counted,
+        len(rows),
+        limits,
+        shards=distribution.shards,
+        at_least=_SHARDS_A_WORKER * engine.workers if engine.workers > 1 else 1,
+        room=room_for_rows(_worker_share(distribution.memory, engine)),
+    )
+    write_plan(folder, plan)
+    return plan
+
+
+def _earlier_plan(folder: Path, counted: Counted, limits: MiningConfig, shards: int | None) -> Plan | None:
+    """Return the plan that a run before this one made of the same search, with this one's limits."""
+    if not (folder / PLAN).exists():
+        return None
+    try:
+        plan = read_plan(folder)
+    except SourceError:  # damaged: it is made again
+        return None
+    is_same = plan.key == key_of(counted, limits) and plan.asked == shards
+    return dataclasses.replace(plan, config=limits) if is_same else None
+
+
+def _worker_share(memory: int | None, engine: Engine) -> int | None:
+    """Return the bytes that a worker's process may hold; None if that is for itself to find out."""
+    if engine.is_here or not engine.is_local:
+        return memory
+    return (left() if memory is None else max(0, memory - held())) // engine.workers
+
+
+def rows_in_files(folder: Path, rows: RowBlocks, key: str) -> RowBlocks:
+    """Return the rows in files, without names; rows in memory are written to the work folder first."""
+    from shortcut_miner.row_files import FACTS, RowFiles, RowWriter, open_row_files
+
+    if isinstance(rows, RowFiles):
+        paths = tuple(path.resolve() for path in rows.paths)
+        return dataclasses.replace(rows.without_names(), paths=paths)
+    place = folder / f"rows-{key[:16]}"
+    if not (place / FACTS).exists():
+        with RowWriter(place, rows.vocabulary.without_names()) as writer:
+            for block in rows.blocks():
+                writer.append(block)
+    return open_row_files(place)
+
+
+# ---- running them ----
+
+
+def run_shards(
+    plan: Plan, like: ShardJob, engine: Engine, on_stage: Callable[[str], None] | None = None
+) -> Found:
+    """Mine the shards that are not found yet, the last (of the most frequent first items) first.
+
+    When a worker is lost, its engine may mine the shard again; when the engine itself breaks, it is opened
+    again, and what was found by then stays.
+
+    Parameters
+    ----------
+    plan : Plan
+        All shards.
+    like : ShardJob
+        What the jobs of all of them have in common.
+    engine : Engine
+        Who runs them.
+    on_stage : callable, optional
+        Told how many are done, and which take long.
+
+    Raises
+    ------
+    BackendError
+        The engine broke too often.
+    """
+    found = {group: find_heads(like.folder, plan.key, group) for group in plan.groups}
+    failures = 0
+    while missing := missing_groups(plan, found):
+        try:
+            with engine.open(like.folder) as executor:
+                _run(plan, like, missing, found, executor, engine, on_stage)
+        except Exception as error:
+            if not _is_loss(error):
+                raise
+            failures += 1
+            if failures > RETRIES:
+                raise BackendError(_broken_text(plan, found, engine, failures, error)) from error
+    return found
+
+
+def _run(
+    plan: Plan,
+    like: ShardJob,
+    missing: Sequence[tuple[Group, bool]],
+    found: Found,
+    executor: Executor,
+    engine: Engine,
+    on_stage: Callable[[str], None] | None,
+) -> None:
+    """Mine missing shards until all are found, or so many that those before them are beyond the cap."""
+    waiting = [dataclasses.replace(like, group=group, singles_only=few) for group, few in missing]
+    running: dict[Future[None], tuple[ShardJob, float]] = {}
+    seconds: list[float] = []
+    try:
+        while waiting or running:
+            while waiting and not (engine.is_here and running):
+                job = waiting.pop()
+                running[executor.submit(mine_shard, job)] = job, time.monotonic()
+            done, _ = wait(running, _LOOK_SECONDS, FIRST_COMPLETED)
+            for future in done:
+                job, started = running.pop(future)
+                future.result()
+                seconds.append(time.monotonic() - started)
+                found[job.group] = _heads_of(job, plan)
+            if on_stage is not None:
+                on_stage(_progress_text(plan, found, list(running.values()), seconds))
+            beyond = {group for group, is_beyond in missing_groups(plan, found) if is_beyond}
+            asked = [*waiting, *(job for job, _ in running.values())]
+            if any(job.group in beyond and not job.singles_only for job in asked):
+                return  # these are asked for again, for less
+    finally:
+        for future in running:
+            future.cancel()
+
+
+def _heads_of(job: ShardJob, plan: Plan) -> list[Head]:
+    heads = find_heads(job.folder, plan.key, job.group, check=False)
+    if not heads:
+        raise SourceError(
+            f"{job.folder}: got nothing of shard {plan.groups.index(job.group)}, expected its worker's file. "
+            "Give --work a folder on a disk that all workers share."
+        )
+    return heads
+
+
+def _progress_text(
+    plan: Plan, found: Found, running: Sequence[tuple[ShardJob, float]], seconds: Sequence[float]
+) -> str:
+    """Return how many shards are done, and the number of each that takes much longer than most."""
+    done = sum(bool(heads) for heads in found.values())
+    text = f"mine, {done:,} of {len(plan.groups):,} shards"
+    usual = statistics.median(seconds) if seconds else 0
+    now = time.monotonic()
+    slow = [
+        f"{plan.groups.index(job.group)} ({now - started:.0f} s)"
+        for job, started in running
+        if seconds and now - started > max(_SLOW * usual, _SLOW_SECONDS)
+    ]
+    return f"{text}; most take {usual:.0f} s, but shard {', '.join(slow)}" if slow else text
+
+
+def _is_loss(error: Exception) -> bool:
+    """Return whether an error says that a worker is lost, not that its work failed."""
+    return isinstance(error, BrokenExecutor) or type(error).__name__ in _LOSSES
+
+
+def _broken_text(plan: Plan, found: Found, engine: Engine, failures: int, error: Exception) -> str:
+    numbers = [plan.groups.index(group) for group, _ in missing_groups(plan, found)]
+    return (
+        f"executor {engine.name}: got {reason_of(error)} {failures} times, expected workers that live to the "
+        f"end of a shard. Of {len(plan.groups):,} shards {len(numbers):,} are left, {numbers[-1]} next. Give "
+        " the workers more memory, or raise --shards."
+    )
+
+
+# ---- putting together ----
+
+
+def merge_shards(folder: Path, plan: Plan, found: Found) -> Antecedents:
+    """Return what all shards found, as one search finds it.
+
+    Raises
+    ------
+    SourceError
+        A shard has not been mined, or its file is damaged.
+    """
+    if missing := missing_groups(plan, found):
+        count, numbers = len(plan.groups), [plan.groups.index(group) for group, _ in missing]
+        listed = ", ".join(map(str, numbers[:_MOST_SHOWN])) + (", ..." if len(numbers) > _MOST_SHOWN else "")
+        raise SourceError(
+            f"{folder}: got {count - len(numbers):,} of {count:,} shards, expected all. "
+            f"Run shortcut-miner mine --work {folder} --shard N for each N of {listed}."
+        )
+    try:
+        return merged(plan, [head for group in plan.groups for head in found[group]])
+    except ERRORS as error:
+        raise SourceError(
+            f"{folder}: got {reason_of(error)}, expected what the shards found. Mine them again."
+        ) from error

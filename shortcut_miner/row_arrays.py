@@ -1,0 +1,55 @@
+"""Rows as one file of arrays (``.npz``), without the names behind the numbers, for which NumPy is enough.
+
+For machines that only search: a worker, or one with a GPU.
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from shortcut_miner.errors import SourceError, reason_of
+from shortcut_miner.transactions import KINDS, Transactions, Vocabulary
+
+_ARRAYS = {"offsets": np.int64, "items": np.int32, "classes": np.int32, "weights": np.int64}
+
+
+def save_rows(rows: Transactions, path: Path) -> None:
+    """Write rows to a file; it gets its name when it is complete."""
+    sizes = [len(rows.vocabulary.names.get(kind, ())) for kind in KINDS]
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    with unfinished.open("wb") as file:
+        np.savez_compressed(
+            file,
+            **{name: getattr(rows, name) for name in _ARRAYS},
+            kinds=np.array(sizes, np.int64),
+            answer_counts=rows.vocabulary.answer_counts,
+        )
+    unfinished.rename(path)
+
+
+def load_rows(path: Path) -> Transactions:
+    """Return the rows of a file, with ranges in place of names.
+
+    Raises
+    ------
+    SourceError
+        The file is not one of :func:`save_rows`, or can't be read.
+    """
+    try:
+        with np.load(path) as saved:
+            arrays = {name: saved[name].astype(dtype, copy=False) for name, dtype in _ARRAYS.items()}
+            words, objects, attributes = map(range, saved["kinds"].tolist())
+            answer_counts = saved["answer_counts"]
+    except (OSError, ValueError, KeyError, EOFError) as error:
+        raise SourceError(
+            f"{path}: got no rows ({reason_of(error)}), expected a file that save_rows wrote. Write it again."
+        ) from error
+    vocabulary = Vocabulary(
+        words=words,  # type: ignore[arg-type]
+        objects=objects,  # type: ignore[arg-type]
+        attributes=attributes or None,  # type: ignore[arg-type]
+        answers=range(len(answer_counts)),  # type: ignore[arg-type]
+        answer_counts=answer_counts,
+    )
+    return Transactions(**arrays, vocabulary=vocabulary)
