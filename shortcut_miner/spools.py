@@ -1,7 +1,7 @@
 """Tables on disk while a run works: sorted, or told which keys they repeat, in bounded memory.
 
-Each function takes a folder of its own, which need not exist; files appear under their final name only when
-complete. A table that fits in the memory given is written as one file.
+Each function takes a folder of its own, which need not exist. Sorted runs appear under their final names when
+they are complete; what is told apart by keys is for one process.
 """
 
 import contextlib
