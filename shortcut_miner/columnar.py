@@ -83,7 +83,7 @@ def read_batches(
     Of Parquet fewer rows where they are long; of Arrow one stored batch is in memory as a whole.
     """
     if form_of(content) == "Parquet":
-        # What PyArrow reads ahead it keeps, of a large file most of its bytes, until the file is closed.
+        # Else all that was read of the file stays in memory until its end.
         with pq.ParquetFile(_readable(content), buffer_size=_BUFFER, pre_buffer=False) as file:
             yield from _pieces(file.schema_arrow, _parquet_batches(file, columns, rows), columns)
         return
