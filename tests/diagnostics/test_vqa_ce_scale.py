@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -148,12 +148,13 @@ CASES: Cases = {
 }
 
 
+Case = tuple[VqaCeFiles, VqaCeConfig, int | None]
+
+
 @pytest.fixture(params=CASES)
-def case(
-    request: pytest.FixtureRequest, tmp_path: Path
-) -> Iterator[tuple[VqaCeFiles, VqaCeConfig, int | None]]:
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Case:
     make, options, limit = CASES[request.param]
-    yield VqaCeFiles(**make(tmp_path)), VqaCeConfig(**{**EVERYTHING, **options}), limit
+    return VqaCeFiles(**make(tmp_path)), VqaCeConfig(**{**EVERYTHING, **options}), limit
 
 
 @pytest.mark.usefixtures("tiny")
