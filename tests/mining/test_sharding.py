@@ -1,6 +1,5 @@
 """Sharded mining: array for array what the single search finds."""
 
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

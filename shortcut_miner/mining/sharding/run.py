@@ -201,7 +201,7 @@ def run_shards(
     BackendError
         The engine broke too often.
     """
-    found = {group: find_heads(like.folder, plan.key, group) for group in plan.groups}
+    found = found_shards(like.folder, plan)
     failures = 0
     while missing := missing_groups(plan, found):
         try:
@@ -292,6 +292,11 @@ def _broken_text(plan: Plan, found: Found, engine: Engine, failures: int, error:
 
 
 # ---- putting together ----
+
+
+def found_shards(folder: Path, plan: Plan) -> Found:
+    """Return what there is of each shard in a work folder."""
+    return {group: find_heads(folder, plan.key, group) for group in plan.groups}
 
 
 def merge_shards(folder: Path, plan: Plan, found: Found) -> Antecedents:
