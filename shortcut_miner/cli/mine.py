@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from shortcut_miner.cli.console import note, print_json, progress
+from shortcut_miner.cli.console import note, print_json, print_text, progress
 from shortcut_miner.cli.kernels import ROW_DIGESTS, watched
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
@@ -159,21 +159,21 @@ def mine(
 
     return run_build(
         run, out=out, dry_run=dry_run, shown=shown, kernels=KERNELS, backend=backend,
-        show=partial(show_mined, out=None if dry_run else out, show=show),
+        show=partial(show_mined, out=None if dry_run else out, limit=show, option="--show"),
     )  # fmt: skip
 
 
 def show_mined(
-    report: "BuildReport", shown: Shown, wall_seconds: float, *, out: Path | None, show: int
+    report: "BuildReport", shown: Shown, wall_seconds: float, *, out: Path | None, limit: int, option: str
 ) -> None:
-    """Print the rules that were mined."""
+    """Print the rules that were mined, of which `option` says how many to print at most."""
     found, read = report.counts["rules"], report.counts["rows"]
     if shown.format == "json":
         document = {"rows": read, "total": found, "is_complete": report.is_complete}
         print_json(document | {"rules": report.tables["first_rules"].to_dicts()})
         return
     print_rules(report.tables["first_rules"])
-    note(shown, f"{how_many(found, show, '--show')}, from {read:,} rows")
+    note(shown, f"{how_many(found, limit, option)}, from {read:,} rows")
     if out is not None:
         note(shown, f"written: {out}")
     note(shown, f"took {cost_text(report.costs, wall_seconds)}")
@@ -262,5 +262,8 @@ def _mine_shard(
                 memory=memory_bytes(memory),
             )
         )
-    note(shown, f"mined: shard {shard} of {len(groups):,} in {work}")
+    if shown.format == "json":
+        print_json({"shard": shard, "shards": len(groups)})
+    else:
+        print_text(f"shard {shard} of {len(groups):,} in {work} is mined")
     return DONE

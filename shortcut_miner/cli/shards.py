@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from shortcut_miner.cli.console import note, print_json, progress
+from shortcut_miner.cli.console import note, print_json, print_text, progress
 from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.mine import KERNELS, Choose, Column, show_mined
 from shortcut_miner.cli.options import (
@@ -16,12 +16,12 @@ from shortcut_miner.cli.options import (
     DONE,
     INPUTS,
     METHOD,
-    OUTPUT,
     SCALE,
     Compute,
     DryRun,
     Force,
     Memory,
+    MostShown,
     Out,
     Shards,
     Shown,
@@ -64,9 +64,37 @@ def shard(
     Parameters
     ----------
     table : Path
-        As for mine, whose options say what to search.
+        Parquet, CSV or JSONL with a row a transaction.
     work : Path
         Folder for the shards, on a disk that all machines share.
+    words : str, optional
+        Column of words: lists of text, or text that is split as VQA-CE splits questions.
+    objects : str, optional
+        Column of labels: lists of text, nested or written as text (JSON, Python), or labels with --separator
+        between them.
+    item_columns : str, optional
+        Further columns, with commas between, whose values are items too, such as genre,source.
+    answer : str
+        Column of answers (classes): text or whole numbers.
+    separator : str
+        Between labels in a text.
+    on_bad_row : str
+        Stop at rows without an answer, or count and skip them (exit code 3).
+    rows : int, optional
+        Use the first rows only, to try things out.
+    min_count : int
+        Least rows with antecedent and answer together.
+    max_antecedent : int
+        Most items of an antecedent, 1 to 8.
+    min_confidence : float
+        Least confidence of a rule, 0 to 1.
+    superset_filter : str
+        Drop a rule when a subset of its antecedent (one item smaller, any) is as confident.
+    empty_rule : bool
+        Count "nothing -> the most common answer" as a rule.
+    max_rules : int, optional
+        Stop mining at this many antecedents, those of the most frequent items first, with exit code 3;
+        default: as many as fit in memory.
     """
     options: dict[str, Any] = {
         "min_count": min_count,
@@ -99,7 +127,7 @@ def shard(
     if shown.format == "json":
         print_json({"rows": read.row_count, "shards": count})
     else:
-        print(f"{count:,} shards of {read.row_count:,} rows in {work}")
+        print_text(f"{count:,} shards of {read.row_count:,} rows in {work}")
         note(
             shown,
             f"mine each, anywhere: shortcut-miner mine --work {work} --shard N, N from 0 to {count - 1:,}",
@@ -126,7 +154,7 @@ def merge(
     out: Out = None,
     force: Force = False,
     dry_run: DryRun = False,
-    show: Annotated[int, Parameter(group=OUTPUT, validator=Number(gte=0))] = 20,
+    limit: MostShown = 20,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
     """Put together what the shards of a table found.
@@ -137,7 +165,7 @@ def merge(
         The folder that shortcut-miner shard made, all of whose shards are mined.
     out : Path, optional
         Folder to write, with the same files as by shortcut-miner mine.
-    show : int
+    limit : int
         Most rules to print.
     """
 
@@ -166,9 +194,9 @@ def merge(
             antecedents, rows.vocabulary, search,
             threads=told.threads, backend=chosen, costs=told.costs, on_stage=on_stage,
         )  # fmt: skip
-        return written_rules(told, read, rows, found, target, show)
+        return written_rules(told, read, rows, found, target, limit)
 
     return run_build(
         run, out=out, dry_run=dry_run, shown=shown, kernels=KERNELS, backend=backend,
-        show=partial(show_mined, out=None if dry_run else out, show=show),
+        show=partial(show_mined, out=None if dry_run else out, limit=limit, option="--limit"),
     )  # fmt: skip
