@@ -24,16 +24,17 @@ class Level(NamedTuple):
 
 
 class DistinctRows(NamedTuple):
-    """Different rows as CSR, and where to find them by hash: ``table`` has row numbers + 1, else 0.
+    """Different rows as CSR, and where to find them by hash.
 
-    ``size`` is (rows, items); the arrays may have room for more.
+    ``table`` has the hash in its upper half and the row's number + 1 in its lower one, else 0. ``size`` is
+    (rows, items); the arrays may have room for more.
     """
 
     offsets: Ints
     items: Numbers
     classes: Numbers
     weights: Ints
-    table: Numbers
+    table: Ints
     size: Ints
 
 

@@ -1,21 +1,15 @@
 """Sharded mining: array for array what the single search finds."""
 
-import dataclasses
-from pathlib import Path
-
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plain import encode_words, same_levels, skewed_rows
+from plain import skewed_rows
 from strategies import Table, encode, tables
 
 from shortcut_miner.mining.antecedents import Antecedents, MiningConfig
-from shortcut_miner.mining.backends import Backend, resolve_backend
-from shortcut_miner.mining.miner import mine_antecedents, mine_first_items
-from shortcut_miner.mining.sharding import jobs, run, suffixes
+from shortcut_miner.mining.miner import mine_antecedents
 from shortcut_miner.mining.sharding.run import Distribution, mine_in_shards
-from shortcut_miner.transactions import Transactions, Vocabulary
+from shortcut_miner.transactions import Transactions
 
 SHARDS = (1, 2, 7, 64)
 

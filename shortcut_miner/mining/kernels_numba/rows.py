@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 # Longer rows are sorted by the library, shorter ones while they are written.
-INSERTION_LIMIT = 64
+_INSERTION_LIMIT = 64
 
 
 class Rows(NamedTuple):
@@ -66,7 +66,7 @@ def project_rows(offsets, items, row_order, new_name):
         for position in range(offsets[row], offsets[row + 1]):
             name = new_name[items[position]]
             if name >= 0:
-                if top - begin < INSERTION_LIMIT:
+                if top - begin < _INSERTION_LIMIT:
                     place = top
                     while place > begin and out_items[place - 1] > name:
                         out_items[place] = out_items[place - 1]
@@ -75,7 +75,7 @@ def project_rows(offsets, items, row_order, new_name):
                 else:
                     out_items[top] = name
                 top += 1
-        if top - begin > INSERTION_LIMIT:
+        if top - begin > _INSERTION_LIMIT:
             out_items[begin:top].sort()
         out_offsets[k + 1] = top
     return out_offsets, out_items[:top].copy()

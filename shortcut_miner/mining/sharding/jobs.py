@@ -3,8 +3,6 @@
 import dataclasses
 from pathlib import Path
 
-import numpy as np
-
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.memory import left
 from shortcut_miner.mining.sharding.found import find_heads, write_found
@@ -70,8 +68,8 @@ def _mine(job: ShardJob, plan: Plan, group: Group) -> None:
         _mine(job, plan, (first, middle))
         return
     config = dataclasses.replace(plan.config, max_antecedent=1) if job.singles_only else plan.config
-    places = np.arange(len(plan.order), dtype=np.int32)
-    found = resolve_backend(job.backend).mine_first_items(rows, places, first, stop, config, job.threads)
+    mine_first_items = resolve_backend(job.backend).mine_first_items
+    found = mine_first_items(rows, plan.order, first, stop, config, job.threads)
     max_rules = plan.config.resolved_max_rules()
     if job.singles_only:
         found, max_rules = dataclasses.replace(found, is_complete=plan.config.max_antecedent == 1), 0

@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.mining.arrays import DistinctRows, Numbers
-from shortcut_miner.transactions import RowBlocks, Transactions, Vocabulary
+from shortcut_miner.transactions import RowBlocks, Transactions
 
-# Measured, and rounded up: what mining takes for a row and an item that a shard keeps, the search's own copies
-# in class order and by first item included.
+# Measured, and rounded up: what mining takes for a row and an item of a shard, with the search's copies in
+# class order and by first item included.
 BYTES_A_ROW = 120
 BYTES_AN_ITEM = 40
-_FIRST_ROWS = 1 << 12
-_FIRST_ITEMS = 1 << 16
+_FIRST_ROWS = 1 << 16
+_FIRST_ITEMS = 1 << 19
 
 _T = TypeVar("_T", bound=np.generic)
 
@@ -42,30 +42,28 @@ def kept_rows(
     Returns
     -------
     Transactions or None
-        Distinct rows with their weights summed; items are places in `order`. None if there is no room.
+        Rows of different items or class, with their weights summed. None if there is no room.
     """
     from shortcut_miner.mining.kernels_numba import suffixes as kernels
 
-    number = np.full(rows.vocabulary.item_count, -1, np.int32)
-    number[order] = np.arange(len(order), dtype=np.int32)
+    place = np.full(rows.vocabulary.item_count, -1, np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
     kept = _no_rows()
     for block in rows.blocks():
         arrays = (block.offsets, block.items, block.classes, block.weights)
         done = 0
-        while (done := kernels.add_suffixes(done, *arrays, number, first, stop, kept)) < len(block):
+        while (done := kernels.add_suffixes(done, *arrays, place, first, stop, kept)) < len(block):
             longest = int(block.offsets[done + 1] - block.offsets[done])
             kept = _grown(kept, longest)
         if room is not None and bytes_of_rows(*kept.size.tolist()) > room:
             return None
     size, top = kept.size.tolist()
-    vocabulary = Vocabulary(
-        words=range(len(order)),  # type: ignore[arg-type]  # as Vocabulary.without_names
-        objects=range(0),  # type: ignore[arg-type]
-        answers=range(rows.vocabulary.class_count),  # type: ignore[arg-type]
-        answer_counts=rows.vocabulary.answer_counts,
-    )
     return Transactions(
-        kept.offsets[: size + 1], kept.items[:top], kept.classes[:size], kept.weights[:size], vocabulary
+        kept.offsets[: size + 1],
+        kept.items[:top],
+        kept.classes[:size],
+        kept.weights[:size],
+        rows.vocabulary.without_names(),
     )
 
 
@@ -75,7 +73,7 @@ def _no_rows() -> DistinctRows:
         items=np.empty(_FIRST_ITEMS, np.int32),
         classes=np.empty(_FIRST_ROWS, np.int32),
         weights=np.empty(_FIRST_ROWS, np.int64),
-        table=np.zeros(2 * _FIRST_ROWS, np.int32),
+        table=np.zeros(2 * _FIRST_ROWS, np.int64),
         size=np.zeros(2, np.int64),
     )
 
@@ -90,14 +88,14 @@ def _grown(kept: DistinctRows, longest: int) -> DistinctRows:
     if rows < len(kept.classes):
         return kept
     room = 2 * len(kept.classes)
-    kept = kept._replace(
+    table = np.zeros(2 * room, np.int64)
+    kernels.refill_table(kept.table, table)
+    return kept._replace(
         offsets=_longer(kept.offsets, room + 1),
         classes=_longer(kept.classes, room),
         weights=_longer(kept.weights, room),
-        table=np.zeros(2 * room, np.int32),
+        table=table,
     )
-    kernels.fill_table(kept)
-    return kept
 
 
 def _longer(array: npt.NDArray[_T], length: int) -> npt.NDArray[_T]:
