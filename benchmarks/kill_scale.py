@@ -28,11 +28,14 @@ from hashlib import sha256
 from pathlib import Path
 
 from bench_scale import World
+from distributed import Client
 from measuring import CHECKOUT, ChildError, header, markdown_table, seconds
 from process_tree import descendants_of
 
 Digests = dict[str, str]
-START_PERIOD = 0.05  # seconds between two looks for the scheduler's address
+PERIOD = 0.05  # seconds between two looks for what is not there yet
+PATIENCE = 20.0  # times the undisturbed run, after which one that goes on hangs
+WORKERS_SHARE = 0.2  # of a run, about as long as a pool's workers live
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,18 +85,34 @@ def is_worker(process: int) -> bool:
     return False
 
 
+def end_of(driver: subprocess.Popen[bytes], job: Job) -> int:
+    """Return the exit code of a run that is left alone; raise SystemExit if it does not end."""
+    try:
+        return driver.wait(PATIENCE * job.wall)
+    except subprocess.TimeoutExpired:
+        driver.kill()
+        raise SystemExit(f"still running after {seconds(PATIENCE * job.wall)}") from None
+
+
 def disturb(
     draw: random.Random, job: Job, driver: subprocess.Popen[bytes], pool: list[int]
 ) -> tuple[str, int | None]:
-    """Kill the driver or a worker at a random moment; return what was killed and the driver's exit code."""
+    """Kill the driver or a worker at a random moment; return what was killed and the driver's exit code.
+
+    Processes of a pool live for a part of the run only: their moment is drawn from when the first is there.
+    """
+    wants_worker = draw.random() < 0.5
+    if wants_worker and not pool:
+        while driver.poll() is None and not workers_of(driver.pid, pool):
+            time.sleep(PERIOD)
     try:
-        return "nothing", driver.wait(draw.uniform(0, job.wall))
+        return "nothing", driver.wait(draw.uniform(0, job.wall * (WORKERS_SHARE if wants_worker else 1)))
     except subprocess.TimeoutExpired:
         workers = workers_of(driver.pid, pool)
-    if workers and draw.random() < 0.5:
+    if wants_worker and workers:
         with contextlib.suppress(ProcessLookupError):
             os.kill(draw.choice(workers), signal.SIGKILL)
-        return "a worker", driver.wait()
+        return "a worker", end_of(driver, job)
     driver.kill()
     return "the driver", driver.wait()
 
@@ -105,7 +124,7 @@ def trial(seed: int, job: Job, options: list[str], pool: list[int], kills: int, 
     command = [*job.command, *options, *(["--work", work] * bool(options)), "--out", out]
     for left in range(kills, -1, -1):
         driver = start(command, log)
-        killed, code = disturb(draw, job, driver, pool) if left else ("nothing", driver.wait())
+        killed, code = disturb(draw, job, driver, pool) if left else ("nothing", end_of(driver, job))
         happened[killed] += 1
         there = digests_of(out)
         different = [name for name, digest in there.items() if job.digests.get(name) != digest]
@@ -132,13 +151,19 @@ def cluster(folder: Path) -> Iterator[tuple[str, list[int]]]:
     where, log = folder / "scheduler.json", folder / "dask.log"
     command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
     scheduler = start([*command, "--no-dashboard", "--scheduler-file", where], log)
-    while not where.exists() and scheduler.poll() is None:
-        time.sleep(START_PERIOD)
     command = [sys.executable, "-m", "distributed.cli.dask_worker", "--scheduler-file", where]
     options = ["--nworkers", "2", "--nthreads", "1", "--no-dashboard", "--local-directory", folder / "dask"]
     workers = start([*command, *options], log)
     try:
-        yield json.loads(where.read_text())["address"].replace("tcp://", "dask://"), [workers.pid]
+        while not where.exists():
+            if scheduler.poll() is not None:
+                raise ChildError(f"no Dask scheduler: {log.read_text()[-2_000:]}")
+            time.sleep(PERIOD)
+        address = json.loads(where.read_text())["address"]
+        # A worker that is killed while it starts takes the process that would start it again with it.
+        with Client(address) as client:
+            client.wait_for_workers(2, timeout=120)
+        yield address.replace("tcp://", "dask://"), [workers.pid]
     finally:
         workers.terminate()
         workers.wait()
