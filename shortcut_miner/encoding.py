@@ -16,7 +16,7 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
-from shortcut_miner.errors import ConfigError
+from shortcut_miner.errors import ConfigError, SchemaError, examples
 from shortcut_miner.options import AnswerTies, ItemKinds, Tokenizer
 from shortcut_miner.tokenizers import tokenize
 from shortcut_miner.transactions import KINDS, Transactions, Vocabulary
@@ -317,6 +317,15 @@ def no_labels() -> ConfigError:
     return ConfigError(
         "items: got objects without detections, expected labels for the images. "
         "Give --detections or a column of labels, or use --items words."
+    )
+
+
+def null_items(what: str, rows: Iterable[int], total: int | None = None) -> SchemaError:
+    """Return the error of nulls in these rows, of which only the first are given where there is a total."""
+    rows = list(rows)
+    return SchemaError(
+        f"{what}: got nulls in {len(rows) if total is None else total:,} rows "
+        f"({examples(rows, total=total)}), expected a value everywhere. Fill these or leave the rows out."
     )
 
 

@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from shortcut_miner.encoding import certain_labels, no_labels
+from shortcut_miner.encoding import certain_labels, no_labels, null_items
 from shortcut_miner.encoding_spool import Lists, Spool, Strings
+from shortcut_miner.errors import MAX_EXAMPLES_SHOWN
 from shortcut_miner.options import AnswerTies, ItemKinds, Tokenizer
 from shortcut_miner.row_files import RowFiles
 from shortcut_miner.tokenizers import tokenize
@@ -28,6 +29,19 @@ class _Images(NamedTuple):
 
     ids: pl.Enum
     objects: Lists
+
+
+class _Nulls(NamedTuple):
+    """The first rows that have nulls among their items, and the number of all such rows."""
+
+    first: list[int]
+    total: int
+
+    def with_those_of(self, lists: pl.Series, start: int) -> "_Nulls":
+        """Return also those of further rows, of which `start` is the number of the first."""
+        rows = lists.list.contains(None).fill_null(value=False).arg_true()
+        first = [*self.first, *(rows[:MAX_EXAMPLES_SHOWN] + start)]
+        return _Nulls(first[:MAX_EXAMPLES_SHOWN], self.total + len(rows))
 
 
 def encode_training_batches(
@@ -89,11 +103,24 @@ def encode_item_batches(batches: Iterable[pl.DataFrame], folder: Path) -> RowFil
         Int64, by default 1. All have the same columns. Rows without an answer are left out.
     folder : Path
         Where the files go; see :class:`shortcut_miner.row_files.RowWriter`.
+
+    Raises
+    ------
+    SchemaError
+        Some items are null.
     """
+    nulls = {kind: _Nulls([], 0) for kind in KINDS}
+    start = 0
     with Spool(folder) as spool:
         for rows in _pieces(batches):
             kinds = [kind for kind in KINDS if kind in rows.columns]
+            for kind in kinds:
+                nulls[kind] = nulls[kind].with_those_of(rows[kind], start)
+            start += len(rows)
             spool.add(rows, {kind: spool.strings.lists(kind, rows[kind]) for kind in kinds})
+        for kind, (first, total) in nulls.items():
+            if total:
+                raise null_items(f"items of {kind}", first, total)
         return spool.encoded()
 
 

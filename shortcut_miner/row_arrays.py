@@ -19,7 +19,7 @@ def save_rows(rows: Transactions, path: Path) -> None:
     sizes = [len(rows.vocabulary.names.get(kind, ())) for kind in KINDS]
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     with unfinished.open("wb") as file:
-        np.savez(
+        np.savez_compressed(
             file,
             **{name: getattr(rows, name) for name in _ARRAYS},
             kinds=np.array(sizes, np.int64),

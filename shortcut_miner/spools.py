@@ -1,7 +1,7 @@
 """Tables on disk while a run works: sorted, or told which keys they repeat, in bounded memory.
 
-Each function takes a folder of its own, which need not exist; files appear under their final name only when
-complete. A table that fits in the memory given is written as one file.
+Each function takes a folder of its own, which need not exist. Sorted runs appear under their final names when
+they are complete; what is told apart by keys is for one process.
 """
 
 import contextlib
@@ -27,6 +27,7 @@ _WAITING_SHARE = 8
 _PARTS_OF_A_RUN = 256
 _LEAST_PART_ROWS = 64
 _BUCKET = "bucket of the key"
+_SEED = 1  # of hashes within a bucket: those of which buckets are made share bits there
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -162,7 +163,7 @@ def key_buckets(folder: Path, key: str, *, memory: int, is_distinct: bool = Fals
             waiting.clear()
             held = 0
             rows = rows.unique() if is_distinct else rows
-            bucket = (pl.col(key).hash(0) % BUCKETS).cast(pl.UInt8).alias(_BUCKET)
+            bucket = (pl.col(key).hash() % BUCKETS).cast(pl.UInt8).alias(_BUCKET)
             rows = rows.with_columns(bucket).sort(_BUCKET, maintain_order=True)
             start = 0
             for number, count in rows.group_by(_BUCKET, maintain_order=True).len().iter_rows():
@@ -221,9 +222,17 @@ def repeated_rows(folder: Path, by: Sequence[str], number: str) -> Iterator[pl.D
     """
     found = {"times": pl.col("times").sum(), "first": pl.col("first").min(), "last": pl.col("last").max()}
     for bucket in _buckets(folder):
+        candidates = _hashes_twice(bucket, by[0])
+        if candidates.is_empty():
+            continue
+        is_candidate = pl.col(by[0]).hash(_SEED).is_in(candidates.implode())
         counts: pl.DataFrame | None = None
         for rows in _stream(bucket):
-            new = rows.group_by(by).agg(times=pl.len(), first=pl.col(number).min(), last=pl.col(number).max())
+            new = (
+                rows.filter(is_candidate)
+                .group_by(by)
+                .agg(times=pl.len(), first=pl.col(number).min(), last=pl.col(number).max())
+            )
             counts = new if counts is None else pl.concat([counts, new]).group_by(by).agg(**found)
         if counts is None or (repeated := counts.filter(pl.col("times") > 1)).is_empty():
             continue
@@ -233,12 +242,31 @@ def repeated_rows(folder: Path, by: Sequence[str], number: str) -> Iterator[pl.D
             )
 
 
+def _hashes_twice(bucket: Path, key: str) -> pl.Series:
+    """Return the hashes that several keys of a bucket have: almost always equal keys, and seldom any."""
+    seen = pl.Series(dtype=pl.UInt64)
+    twice = [seen]
+    for rows in _stream(bucket):
+        hashes = rows[key].hash(_SEED)
+        twice += [hashes.filter(hashes.is_duplicated()), hashes.filter(hashes.is_in(seen.implode()))]
+        seen = pl.concat([seen, hashes]).unique()
+    return pl.concat(twice).unique()
+
+
 def _buckets(folder: Path) -> list[Path]:
     return sorted(folder.glob("bucket-*.arrows"))
 
 
 def _stream(path: Path) -> Iterator[pl.DataFrame]:
-    """Give the rows of a file, what was written at once together."""
+    """Give the rows of a file, about a block at a time."""
+    waiting: list[pl.DataFrame] = []
+    rows = 0
     with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as batches:
         for batch in batches:
-            yield pl.DataFrame(pl.from_arrow(batch))
+            waiting.append(pl.DataFrame(pl.from_arrow(batch)))
+            rows += batch.num_rows
+            if rows >= BLOCK_ROWS:
+                yield pl.concat(waiting, rechunk=True)
+                waiting, rows = [], 0
+    if waiting:
+        yield pl.concat(waiting, rechunk=True)

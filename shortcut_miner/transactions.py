@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # The kinds of items, in the order of their numbers: two of them never share one.
 KINDS = ("words", "objects", "attributes")
 # What is done block by block does not need more memory for more rows.
-ROWS_A_BLOCK = 1 << 21
+ROWS_A_BLOCK = 1 << 19
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ from shortcut_miner.encoding import (
     numbers_of,
 )
 from shortcut_miner.encoding_batches import encode_item_batches, encode_training_batches
-from shortcut_miner.errors import ConfigError
+from shortcut_miner.errors import ConfigError, SchemaError
+from shortcut_miner.mining.frames.tables import encode_answered
 from shortcut_miner.row_files import RowFiles
 from shortcut_miner.transactions import Transactions, Vocabulary
 
@@ -30,6 +31,7 @@ TEXTS = pl.List(pl.String)
 QUESTIONS = st.sampled_from(["What is it?", "is the  dog Red", "it's a dog", "", "é", "what what", None])
 ITEMS = st.sampled_from(["dog", "cat", "tennis racket", "", None])
 LISTS = st.none() | st.lists(ITEMS, max_size=4)
+WHOLE = LISTS.map(lambda items: items and [item for item in items if item is not None])
 ANSWERS = st.sampled_from(["yes", "no", "2", "10", "dog", "", None])
 IMAGES = st.sampled_from(["1", "2", "003", "4", None])
 ROWS = st.tuples(QUESTIONS, IMAGES, ANSWERS, LISTS, LISTS, st.sampled_from(["what", "is", "how", None]))
@@ -128,7 +130,7 @@ def test_training_rows(batches: list[pl.DataFrame], top: int, ties, items) -> No
 
 
 @given(
-    st.lists(st.tuples(LISTS, LISTS, LISTS, st.sampled_from("abcd"), st.integers(1, 5)), max_size=30),
+    st.lists(st.tuples(WHOLE, WHOLE, WHOLE, st.sampled_from("abcd"), st.integers(1, 5)), max_size=30),
     st.data(),
 )
 def test_item_rows(rows: list[tuple], data: st.DataObject) -> None:
@@ -144,6 +146,23 @@ def test_item_rows(rows: list[tuple], data: st.DataObject) -> None:
         assert_same(
             encode_item_batches(batches, Path(folder)), encode_item_table(table), np.full(len(table), -1)
         )
+
+
+@given(st.lists(st.tuples(LISTS, LISTS), min_size=1, max_size=20), st.data())
+def test_null_items_are_told_as_those_of_all_rows(rows: list[tuple], data: st.DataObject) -> None:
+    table = pl.DataFrame(rows, schema=dict.fromkeys(("words", "objects"), TEXTS), orient="row")
+    table = table.with_columns(answer=pl.lit("x"))
+    try:
+        encode_answered(table, "answer")
+        expected = ""
+    except SchemaError as error:
+        expected = str(error)
+    with TemporaryDirectory() as folder:
+        try:
+            encode_item_batches(data.draw(st.composite(cut)(table)), Path(folder))
+            assert not expected
+        except SchemaError as error:
+            assert str(error) == expected
 
 
 def test_rows_without_weights_count_once(tmp_path: Path) -> None:

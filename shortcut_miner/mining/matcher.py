@@ -68,7 +68,10 @@ def rule_totals(
     threads: int | None = None,
     backend: str | Backend = "auto",
 ) -> RuleTotals:
-    """Return what :func:`match_blocks` adds up to per rule, in memory for one block of rows."""
+    """Return what :func:`match_blocks` adds up to per rule, in memory for the rules and one block of rows.
+
+    As a row is a row, whatever its weight, these should be original rows, not merged ones.
+    """
     index = index_for(rules, rows)
     totals = RuleTotals.of_no_rows(len(index), rows.vocabulary.class_count)
     for block, found in match_blocks(index, rows, threads, backend):

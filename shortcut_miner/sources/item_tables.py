@@ -1,8 +1,9 @@
 """Any table as rows of words, objects, attributes and an answer: what ``mine`` reads."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import polars as pl
 
@@ -59,39 +60,26 @@ def read_table(path: Path, columns: Columns, *, skip_bad_rows: bool, limit: int 
     ConfigError
         Neither words nor objects nor item columns.
     """
-    items = named_items(columns.item_columns)
+    source, flat = opened_table(path, columns)
+    table, problems = read_columns(flat, columns.needs(), limit=limit)
+    if problems:
+        raise _unfit(flat, problems)
+    rows = item_rows(flat, table if limit is None else table.head(limit), columns)
+    known = with_answer(rows)
+    lost = len(rows) - len(known)
+    check_answers(flat, columns, lost, len(rows), skip_bad_rows=skip_bad_rows)
+    return item_reading(source, flat, known, lost)
+
+
+def opened_table(path: Path, columns: Columns) -> tuple[Source, FlatTable]:
+    """Return a table that has all columns to read; see :func:`read_table` for errors."""
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
-    if columns.words is None and columns.objects is None and not items:
+    if columns.words is None and columns.objects is None and not named_items(columns.item_columns):
         raise ConfigError(
             f"--words, --objects: got neither, expected a column of items of {flat.path}. Name one or both "
             f"of {examples(flat.columns, limit=20)}."
         )
-    table = _read(source, flat, columns)
-    table = table if limit is None else table.head(limit)
-    rows = pl.DataFrame(
-        {
-            "words": _items(flat, table, "words", columns.words, None),
-            "objects": _items(flat, table, "objects", columns.objects, columns.separator),
-            **table.select(attributes(items, is_untyped=flat.is_untyped) if items else ()).to_dict(),
-            "answer": _answers(flat, table["answer"], columns.answer),
-        }
-    )
-    known = rows.filter(pl.col("answer").str.len_bytes() > 0)
-    lost = len(rows) - len(known)
-    if known.is_empty() or (lost and not skip_bad_rows):
-        advice = "Correct them" if known.is_empty() else "Correct them, or skip them with --on-bad-row skip"
-        raise SourceError(
-            f"{flat.path}: got {lost:,} of {len(rows):,} rows without text in {columns.answer!r}, "
-            f"expected none. {advice}."
-        )
-    dropped = {WITHOUT_ANSWER: lost} if lost else {}
-    return Reading(
-        table=known, kind=f"items {flat.form}", file=source.facts(), dropped=dropped, notes=flat.notes
-    )
-
-
-def _read(source: Source, flat: FlatTable, columns: Columns) -> pl.DataFrame:
     needs = columns.needs()
     if missing := flat.missing(needs):
         check_no_other_kind(source, [need.names[0] for need in needs.values()])
@@ -100,10 +88,55 @@ def _read(source: Source, flat: FlatTable, columns: Columns) -> pl.DataFrame:
             f"expected {examples(dict.fromkeys(missing))} too. "
             "Name its columns with --words, --objects, --item-columns and --answer."
         )
-    table, problems = read_columns(flat, needs)
-    if problems:
-        raise _unfit(flat, problems)
-    return table
+    return source, flat
+
+
+def item_rows(
+    flat: FlatTable, table: pl.DataFrame, columns: Columns, lists: Mapping[str, bool | None] | None = None
+) -> pl.DataFrame:
+    """Return the words, objects, perhaps attributes and answer of what was read of a table.
+
+    `lists` says of a part of a table whether texts of words, or of objects, are lists, as all of them tell.
+    See :func:`read_table` for errors.
+    """
+    items, lists = named_items(columns.item_columns), lists or {}
+    return pl.DataFrame(
+        {
+            "words": listed_items(flat, table, "words", columns, lists.get("words")),
+            "objects": listed_items(flat, table, "objects", columns, lists.get("objects")),
+            **table.select(attributes(items, is_untyped=flat.is_untyped) if items else ()).to_dict(),
+            "answer": _answers(flat, table["answer"], columns.answer),
+        }
+    )
+
+
+def with_answer(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows that have an answer."""
+    return rows.filter(pl.col("answer").str.len_bytes() > 0)
+
+
+def check_answers(flat: FlatTable, columns: Columns, lost: int, total: int, *, skip_bad_rows: bool) -> None:
+    """Raise SourceError if no row has an answer, or some have none and are not to be skipped."""
+    if lost == total or (lost and not skip_bad_rows):
+        advice = "Correct them" if lost == total else "Correct them, or skip them with --on-bad-row skip"
+        raise SourceError(
+            f"{flat.path}: got {lost:,} of {total:,} rows without text in {columns.answer!r}, "
+            f"expected none. {advice}."
+        )
+
+
+def item_reading(
+    source: Source, flat: FlatTable, table: pl.DataFrame, lost: int, content_sha256: str | None = None
+) -> Reading:
+    """Return what was read: the rows, or none of them and their digest."""
+    return Reading(
+        table=table,
+        kind=f"items {flat.form}",
+        file=source.facts(),
+        dropped={WITHOUT_ANSWER: lost} if lost else {},
+        notes=flat.notes,
+        content_sha256=content_sha256,
+    )
 
 
 def _unfit(flat: FlatTable, problems: Sequence[Problem]) -> SourceError:
@@ -117,36 +150,42 @@ def _unfit(flat: FlatTable, problems: Sequence[Problem]) -> SourceError:
     return SourceError(problem_list(f"{flat.path}: {title}. Correct them.", told))
 
 
-def _items(
-    flat: FlatTable, table: pl.DataFrame, ours: str, name: str | None, separator: str | None
+def listed_items(
+    flat: FlatTable,
+    table: pl.DataFrame,
+    kind: Literal["words", "objects"],
+    columns: Columns,
+    holds_lists: bool | None = None,
 ) -> pl.Series:
     """Return List[String]: lists as they are, nested or written as text; other text is split.
 
-    Words are split by the tokeniser, objects at the separator.
+    Words are split by the tokeniser, objects at the separator. See :func:`item_rows` for `holds_lists`.
     """
+    name = columns.words if kind == "words" else columns.objects
     if name is None:
         return pl.Series([None], dtype=TEXTS).new_from_index(0, len(table))
-    column = table[ours]
+    column = table[kind]
     if isinstance(column.dtype, pl.List | pl.Array) and holds_texts(column.dtype):
-        return table.select(unpacked(pl.col(ours), column.dtype)).to_series()
+        return table.select(unpacked(pl.col(kind), column.dtype)).to_series()
     if column.dtype == pl.Null:
         return column.cast(TEXTS)
     if not is_text(column.dtype):
         raise _wrong_type(flat, column, name, "text or lists of text")
-    table = table.with_columns(pl.col(ours).cast(pl.String))
+    table = table.with_columns(pl.col(kind).cast(pl.String))
     found = unpacked_cells(
-        table[ours],
+        table[kind],
         flat.path,
         name,
         lambda row: flat.label(table[RECORD][row]),
-        is_sentence=separator is None,
+        is_sentence=kind == "words",
+        holds_lists=holds_lists,
     )
     if found:
-        flat.decisions[f"{name}, {LISTS_NOTE}"] = found[0].count()
+        flat.decisions[f"{name}, {LISTS_NOTE}"] += found[0].count()
         return found[0]
-    if separator is None:
-        return table.select(basic_english(pl.col(ours))).to_series()
-    split = pl.col(ours).str.split(separator).list.eval(pl.element().str.strip_chars())
+    if kind == "words":
+        return table.select(basic_english(pl.col(kind))).to_series()
+    split = pl.col(kind).str.split(columns.separator).list.eval(pl.element().str.strip_chars())
     return table.select(split.list.eval(pl.element().filter(pl.element().str.len_bytes() > 0))).to_series()
 
 

@@ -571,7 +571,8 @@ def test_a_front_takes_the_options_of_its_configs(room: Room) -> None:
 def test_a_sweep_takes_the_options_of_a_build_but_for_its_thresholds() -> None:
     build, sweep = (inspect.signature(one).parameters for one in (sm.vqa_ce.build, sm.vqa_ce.sweep))
     several = {"min_counts", "min_confidences", "scorer"}
-    assert sweep.keys() == build.keys() - {"min_count", "min_support", "min_confidence"} | several
+    scale = {"memory", "executor", "shards", "work"}  # a sweep is of data that fit
+    assert sweep.keys() == build.keys() - {"min_count", "min_support", "min_confidence", *scale} | several
     assert all(sweep[name] == build[name] for name in sweep.keys() - several)
 
 

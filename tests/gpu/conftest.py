@@ -1,4 +1,5 @@
 import os
+import warnings
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from shortcut_miner.mining.jobs_cupy.device import no_device_reason
 
 @pytest.fixture(scope="session")
 def cupy_backend() -> Backend:
-    reason = no_device_reason()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what CuPy says of itself when it is imported is not ours
+        reason = no_device_reason()
     if reason:
         pytest.skip(f"backend cupy: {reason}")
     return resolve_backend("cupy")

@@ -5,35 +5,33 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.transactions import Transactions, Vocabulary
 
 
 def rows_of(
-    lists: Sequence[npt.ArrayLike],
-    classes: npt.ArrayLike,
-    item_count: int,
-    weights: npt.ArrayLike | None = None,
+    lists: Sequence[npt.ArrayLike], classes: npt.ArrayLike, item_count: int, weights: npt.ArrayLike = 1
 ) -> Transactions:
-    """Return rows of item numbers with their classes; -1 is no class."""
+    """Return rows of item numbers, with repeats or not, and their classes; -1 is no class."""
     unique = [np.unique(np.asarray(items, np.int32)) for items in lists]
+    offsets = np.cumsum([0, *map(len, unique)], dtype=np.int64)
+    return _rows(offsets, np.concatenate([np.empty(0, np.int32), *unique]), classes, item_count, weights)
+
+
+def _rows(
+    offsets: Ints, items: Numbers, classes: npt.ArrayLike, item_count: int, weights: npt.ArrayLike
+) -> Transactions:
     classes = np.asarray(classes, np.int32)
-    weights = np.ones(len(unique), np.int64) if weights is None else np.asarray(weights, np.int64)
+    weights = np.broadcast_to(np.asarray(weights, np.int64), classes.shape).copy()
     # Classes are numbered by rising count, as the miner wants them.
     known = classes >= 0
     counts = np.bincount(classes[known], weights[known], classes.max(initial=-1) + 1).astype(np.int64)
     order = np.argsort(counts, kind="stable")
-    rank = np.empty(len(order) + 1, np.int32)
+    rank = np.full(len(order) + 1, -1, np.int32)
     rank[order] = np.arange(len(order))
-    rank[-1] = -1
     halves = range(item_count // 2), range(item_count - item_count // 2)
     vocabulary = Vocabulary(*halves, range(len(counts)), counts[order])  # type: ignore[arg-type]
-    return Transactions(
-        np.cumsum([0, *map(len, unique)], dtype=np.int64),
-        np.concatenate([np.empty(0, np.int32), *unique]),
-        rank[classes],
-        weights,
-        vocabulary,
-    )
+    return Transactions(offsets, items, rank[classes], weights, vocabulary)
 
 
 def random_rows(
@@ -43,10 +41,11 @@ def random_rows(
     random = np.random.default_rng(seed)
     holds = random.random((rows, items)) < 0.9 / np.arange(1, items + 1) ** skew
     holds[: rows // 10] = holds[rows // 2 : rows // 2 + rows // 10]  # some rows are repeated
-    of_items = (holds[:, :5].sum(axis=1) + random.integers(0, 2, rows)) % max(classes, 1)
+    of_items = (holds[:, :5].sum(axis=1) + random.integers(0, 2, rows)) % classes
     of_items[random.random(rows) < 0.05] = -1
+    offsets = np.concatenate(([0], np.cumsum(holds.sum(axis=1))))
     weights = random.integers(1, max_weight + 1, rows)
-    return rows_of([np.flatnonzero(held) for held in holds], of_items, items, weights)
+    return _rows(offsets, np.nonzero(holds)[1].astype(np.int32), of_items, items, weights)
 
 
 def hard_rows() -> dict[str, Transactions]:

@@ -12,14 +12,15 @@ from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.jobs_cupy import filter as filter_jobs
 from shortcut_miner.mining.jobs_cupy import match as match_jobs
 from shortcut_miner.mining.jobs_cupy import mine as mine_jobs
+from shortcut_miner.mining.jobs_cupy import plans
 from shortcut_miner.mining.jobs_cupy.device import cuda_device
 from shortcut_miner.row_arrays import load_rows
 
 pytestmark = pytest.mark.gpu
 
 HARD = hard_rows()
-# Rows, items, classes, longest antecedent: more slots than the threads of a grid of 2^16 blocks in the last.
-RANDOM = [(200, 12, 3, 4), (3_000, 40, 5, 5), (30_000, 30, 6, 3), (1_000_000, 18, 3, 2)]
+# Rows, items, classes, longest antecedent.
+RANDOM = [(200, 12, 3, 4), (3_000, 40, 5, 5), (30_000, 30, 6, 3), (200_000, 24, 4, 3)]
 
 
 @pytest.mark.parametrize("hard", HARD)
@@ -35,8 +36,17 @@ def test_random_rows(
     rows: int, items: int, classes: int, longest: int, max_weight: int, cupy_backend: Backend
 ) -> None:
     transactions = random_rows(rows, rows, items, classes, max_weight=max_weight)
-    config = MiningConfig(min_count=max(5, rows // 500), max_antecedent=longest)
+    config = MiningConfig(min_count=max(5, rows // 200), max_antecedent=longest)
     assert assert_backends_agree(cupy_backend, resolve_backend("numba"), transactions, config) > 100
+
+
+def test_threads_stride_over_what_a_grid_does_not_cover(
+    cupy_backend: Backend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plans, "MOST_BLOCKS", 3)
+    rows = random_rows(9, 5_000, 30, 4)
+    config = MiningConfig(min_count=20, max_antecedent=3)
+    assert assert_backends_agree(cupy_backend, resolve_backend("numba"), rows, config) > 1000
 
 
 @pytest.mark.parametrize("free_bytes", [40_000_000, 4_000_000])
@@ -51,7 +61,7 @@ def test_little_memory(free_bytes: int, cupy_backend: Backend) -> None:
         match_totals=lambda index, rows, answers, threads: match_jobs.totals_on(device, index, rows, answers),
         match_pairs=lambda index, rows, fired: match_jobs.pairs_on(device, index, rows, fired),
     )
-    rows = random_rows(8, 3_000, 40, 5)
+    rows = random_rows(8, 1_000, 30, 5)
     config = MiningConfig(min_count=6)
     assert assert_backends_agree(backend, resolve_backend("numba"), rows, config) > 10_000
 

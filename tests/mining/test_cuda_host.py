@@ -11,7 +11,7 @@ from shortcut_miner.mining.jobs_cupy import plans
 SOURCE = """
 // Each block turns its part of the numbers round, through shared memory.
 extern "C" __global__ void reverse(const Count *given, Count *turned) {
-    SHARED_ARRAY(Count, part);
+    __shared__ Count part[96];
     Count first = blockIdx.x * blockDim.x;
     part[threadIdx.x] = given[first + threadIdx.x];
     __syncthreads();
@@ -52,9 +52,9 @@ def run() -> Any:
     host_device()  # skips where there is no compiler
     library, parameters = compiled_text("threads", HEADER.read_text(encoding="utf-8") + SOURCE)
 
-    def run(kernel: str, blocks: int, size: int, *arguments: Any, shared_bytes: int = 0, **how: Any) -> None:
+    def run(kernel: str, blocks: int, size: int, *arguments: Any, **how: Any) -> None:
         bits = as_bits(kernel, parameters[kernel], arguments)
-        run_grid(library, kernel, blocks, size, shared_bytes, bits, **how)
+        run_grid(library, kernel, blocks, size, bits, **how)
 
     return run
 
@@ -63,7 +63,7 @@ def run() -> Any:
 def test_a_barrier_comes_before_what_others_wrote_is_read(run: Any, descending: bool) -> None:
     given = np.arange(5 * 96)
     turned = np.zeros_like(given)
-    run("reverse", 5, 96, given, turned, shared_bytes=96 * 8, descending=descending)
+    run("reverse", 5, 96, given, turned, descending=descending)
     np.testing.assert_array_equal(turned, given.reshape(5, 96)[:, ::-1].ravel())
 
 

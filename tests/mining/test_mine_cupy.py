@@ -20,9 +20,10 @@ from shortcut_miner.encoding import encode_training
 from shortcut_miner.errors import BackendError
 from shortcut_miner.mining.antecedents import Antecedents, MiningConfig
 from shortcut_miner.mining.backends import resolve_backend
-from shortcut_miner.mining.jobs_cupy import plans, rows
+from shortcut_miner.mining.jobs_cupy import plans
 from shortcut_miner.mining.jobs_cupy.device import Device
 from shortcut_miner.mining.jobs_cupy.mine import mine_first_items_on, mine_on
+from shortcut_miner.mining.jobs_cupy.rows import project_rows, send_rows
 from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.questions.vqa import read_vqa
 from shortcut_miner.transactions import Transactions, Vocabulary
@@ -73,7 +74,7 @@ def plain_transactions(lists: list[list[int]], classes: list[int]) -> Transactio
     )
 
 
-@settings(max_examples=120)
+@settings(max_examples=80)
 @given(
     table=tables(max_rows=40, max_weight=4),
     min_count=st.integers(1, 9),
@@ -90,12 +91,17 @@ def test_random_rows_with_a_cut(table: Table, max_rules: int, device: Device) ->
     assert_as_numba(encode(table), config_of(2, 4, max_rules), device)
 
 
-@pytest.mark.real
-@pytest.mark.parametrize("first", [0, 40_000])
-def test_a_slice_of_the_real_subset(real_data: Path, first: int) -> None:
+@pytest.fixture(scope="module")
+def real_tables(real_data: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     folder = real_data / "vqa60k"
     training, *_ = read_vqa(folder / "questions_train.json.gz", folder / "annotations_train.json.gz")
-    labels = read_labels(folder / "image_to_detection.json.gz").table
+    return training, read_labels(folder / "image_to_detection.json.gz").table
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("first", [0, 40_000])
+def test_a_slice_of_the_real_subset(real_tables: tuple[pl.DataFrame, pl.DataFrame], first: int) -> None:
+    training, labels = real_tables
     transactions = encode_training(training.slice(first, 2_500), labels, items="both")
     assert assert_as_numba(transactions, config_of(4)).count > 5_000
 
@@ -147,14 +153,14 @@ def test_heavy_skew_and_many_classes() -> None:
 
 def test_more_than_65535_items_and_rows() -> None:
     random = np.random.default_rng(21)
-    items, count = 70_000, 140_001
+    count = 70_000
     row = np.arange(count)
-    lists = np.stack((row % items, (row * 7 + 1) % items, items - 1 - random.zipf(1.5, count) % 400), axis=1)
-    classes = random.integers(0, 2, count).tolist()
+    lists = np.stack((row, (row * 3 + 1) % count, count - 1 - random.zipf(1.5, count) % 400), axis=1)
+    classes = (row % 1000 == 0).astype(int).tolist()
     transactions = plain_transactions([sorted(set(line)) for line in lists.tolist()], classes)
     mined = assert_as_numba(transactions, config_of(2, 3))
     assert len(mined.item_names) > 65_535
-    assert mined.count > 75_000
+    assert len(mined.levels[2].items) > 400
 
 
 def test_counts_beyond_32_bits() -> None:
@@ -175,10 +181,41 @@ def test_more_work_than_a_launch_has_threads(monkeypatch: pytest.MonkeyPatch, mo
     assert assert_as_numba(SKEWED, config_of(5)).count > 1_000
 
 
-@pytest.mark.parametrize("items_a_part", [1, 100])
-def test_rows_are_sorted_in_parts(monkeypatch: pytest.MonkeyPatch, items_a_part: int) -> None:
-    monkeypatch.setattr(rows, "_ITEMS_A_PART", items_a_part)
-    assert_as_numba(SKEWED, config_of(5))
+@pytest.mark.parametrize("room", [1, 5_000, 1 << 30])
+def test_rows_are_sorted_in_parts(room: int) -> None:
+    known = np.arange(len(SKEWED)) % 7 > 0
+    transactions = dataclasses.replace(SKEWED, classes=np.where(known, SKEWED.classes, -1).astype(np.int32))
+    numbers = np.random.default_rng(3).permutation(45)[:40].astype(np.int32)
+    numbers[numbers >= 40] = -1
+    expected = []
+    for row, (low, high) in enumerate(itertools.pairwise(transactions.offsets)):
+        items = sorted(number for number in numbers[transactions.items[low:high]].tolist() if number >= 0)
+        if known[row] and len(items) > 1:
+            expected.append((transactions.classes[row], items))
+    device = host_device()
+    found = project_rows(device, send_rows(device, transactions), numbers, 40, room)
+    lists = [found.items[low:high].tolist() for low, high in itertools.pairwise(found.offsets)]
+    assert [*zip(found.classes.tolist(), lists, strict=True)] == expected
+
+
+@given(
+    entries=st.lists(st.integers(0, 1 << 40), min_size=1, max_size=20),
+    class_count=st.integers(1, 1 << 31),
+    max_weight=st.integers(1, 1 << 40),
+    min_count=st.integers(1, 1 << 40),
+)
+def test_tables_have_room_for_their_keys_and_take_no_more_than_planned(
+    entries: list[int], class_count: int, max_weight: int, min_count: int
+) -> None:
+    added = np.array(entries)
+    sizes = plans.table_sizes(added, class_count)
+    keys = np.minimum(added, class_count)
+    assert (2 * keys <= sizes).all()
+    assert (sizes <= np.maximum(1, 4 * keys)).all()
+    assert all(size.bit_count() == 1 for size in sizes.tolist())
+    planned = plans.node_bytes(added, added, np.ones_like(added), class_count, max_weight, min_count)
+    reaching = [plans.most_reaching(count, max_weight, min_count) for count in entries]
+    assert (planned >= 12 * added + 2 * 16 * sizes + 8 * np.array(reaching)).all()
 
 
 def noting(device: Device, launches: list[str]) -> Device:
@@ -211,10 +248,10 @@ def test_what_a_plan_allows_is_not_exceeded(free_bytes: int) -> None:
 def short_of_memory(device: Device, most_bytes: int) -> Device:
     """Return a device on which kernels with more than so many bytes of arrays fail."""
 
-    def launch(source: str, kernel: str, blocks: int, size: int, shared: int, given: tuple[Any, ...]) -> None:
+    def launch(source: str, kernel: str, blocks: int, size: int, given: tuple[Any, ...]) -> None:
         if sum(array.nbytes for array in given if isinstance(array, np.ndarray)) > most_bytes:
             raise MemoryError
-        device.launch(source, kernel, blocks, size, shared, given)
+        device.launch(source, kernel, blocks, size, given)
 
     return dataclasses.replace(device, launch=launch)
 

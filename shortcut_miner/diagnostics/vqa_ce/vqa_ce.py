@@ -112,6 +112,17 @@ def build(
         Default: all processors. The result is the same for any number.
     backend : {"auto", "numba", "cupy"}
         What does the search; "auto" takes the best that is there. The result is the same for any.
+    memory : str or int, optional
+        The most that this process, with its workers on this machine, may hold, such as "4GB"; tables are then
+        read a batch at a time. The result is the same for any amount that holds the rules. Default: what is
+        free.
+    executor : str or Executor, optional
+        Who mines: "local[N]", "dask://HOST:PORT", "slurm:NAME=VALUE,...", or an executor of any engine.
+    shards : int, optional
+        Parts to mine one by one; default: as few as memory allows, and some for each worker.
+    work : path, optional
+        Folder for what is in between, on a disk that all workers share; a run that was killed is gone on
+        with. Default: a hidden folder beside `out`.
     force : bool
         Replace the folder of a build with other options.
     config : VqaCeConfig, optional

@@ -27,9 +27,9 @@ _CHUNKS = 64
 # A search that could meet more itemsets than this, rows counted one by one, is replaced by a bound: at a few
 # nanoseconds each this is some ten seconds.
 _MOST_MEETINGS = 4_000_000_000
-# And so is one whose rows hold more frequent items, all rows together: they are in memory, 16 bytes each and
-# as much again for each thread.
-_MOST_OCCURRENCES = 1 << 25
+# And so is one whose rows hold more frequent items, all rows together: they are in memory, 25 bytes each with
+# the working memory of two threads.
+_MOST_OCCURRENCES = 1 << 24
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -75,8 +75,8 @@ def searched_family(
     """Return the size of the family of rules that a search goes through.
 
     Antecedents are counted one by one by a search of their own. Where that could take more than some ten
-    seconds (long rows, long antecedents) or a gigabyte (the rows hold more than 2^25 frequent items in all)
-    they are bounded instead: a k-item antecedent in min_count rows uses up min_count of the k-item subsets
+    seconds (long rows, long antecedents) or half a gigabyte (more than 2^24 frequent items in all rows) they
+    are bounded instead: a k-item antecedent in min_count rows uses up min_count of the k-item subsets
     of all rows, so there are at most that many divided by min_count, and at most as many as there are k-item
     subsets of the frequent items. Which of both is done depends on the original rows alone: neither on their
     blocks or weights nor on the machine.

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from shortcut_miner.encoding import string_lists
+from shortcut_miner.encoding import null_items, string_lists
 from shortcut_miner.errors import ConfigError, SchemaError, examples
 from shortcut_miner.mining.frames.onehot import from_onehot, is_onehot, is_pandas
 from shortcut_miner.transactions import KINDS
@@ -195,7 +195,4 @@ def _is_name(dtype: Any) -> bool:
 def _check_nulls(is_null: pl.Series, what: str) -> None:
     rows = is_null.fill_null(False).arg_true()
     if len(rows):
-        raise SchemaError(
-            f"{what}: got nulls in {len(rows):,} rows ({examples(rows)}), expected a value everywhere. "
-            "Fill these or leave the rows out."
-        )
+        raise null_items(what, rows)

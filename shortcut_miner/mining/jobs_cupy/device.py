@@ -20,8 +20,8 @@ from shortcut_miner.mining.jobs_cupy import plans
 SOURCES = Path(__file__).parents[1] / "kernels_cupy"
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
 
-# (source, kernel, blocks, threads of a block, bytes of shared memory, arguments)
-Launch = Callable[[str, str, int, int, int, tuple[Any, ...]], None]
+# (source, kernel, blocks, threads of a block, arguments)
+Launch = Callable[[str, str, int, int, tuple[Any, ...]], None]
 # An array of the device: CuPy's, or NumPy's on the host.
 Array = Any
 
@@ -67,7 +67,6 @@ class Device:
         threads: int,
         *arguments: Any,
         block_size: int = plans.BLOCK_SIZE,
-        shared_bytes: int = 0,
     ) -> None:
         """Launch a kernel for so many threads; on fewer it strides over its work.
 
@@ -79,12 +78,12 @@ class Device:
             How many threads have work; 0 launches nothing.
         *arguments
             Arrays of the device, contiguous, or whole numbers.
-        block_size, shared_bytes : int
-            Threads and shared memory of a block.
+        block_size : int
+            Threads of a block.
         """
         if threads:
             blocks = plans.grid_size(threads, block_size)
-            self.launch(source, kernel, blocks, block_size, shared_bytes, arguments)
+            self.launch(source, kernel, blocks, block_size, arguments)
 
 
 def kernel_source(name: str, header: str | None = None) -> str:
@@ -106,19 +105,23 @@ def cuda_device() -> Device:
     """
     cupy = import_module("cupy")
 
-    def launch(
-        source: str, kernel: str, blocks: int, block_size: int, shared_bytes: int, arguments: tuple[Any, ...]
-    ) -> None:
+    def launch(source: str, kernel: str, blocks: int, block_size: int, arguments: tuple[Any, ...]) -> None:
         given = tuple(np.int64(value) if isinstance(value, int) else value for value in arguments)
-        _compiled(source, kernel)((blocks,), (block_size,), given, shared_mem=shared_bytes)
+        _compiled(source, kernel)((blocks,), (block_size,), given)
 
     pool = cupy.get_default_memory_pool()
+
+    def free_bytes() -> int:
+        free = int(cupy.cuda.runtime.memGetInfo()[0] + pool.free_bytes())
+        limit = pool.get_limit()  # 0: CuPy may take all there is
+        return min(free, limit - pool.used_bytes()) if limit else free
+
     properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
     return Device(
         name=properties["name"].decode(),
         xp=cupy,
         launch=launch,
-        free_bytes=lambda: int(cupy.cuda.runtime.memGetInfo()[0] + pool.free_bytes()),
+        free_bytes=free_bytes,
         to_host=cupy.asnumpy,
         out_of_memory=cupy.cuda.memory.OutOfMemoryError,
         release=pool.free_all_blocks,

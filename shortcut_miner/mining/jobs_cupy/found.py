@@ -18,16 +18,18 @@ class Part:
     ----------
     size : int
         How many there are.
+    left : int
+        How many more there may be.
     """
 
     def __init__(self, max_antecedent: int, room: int) -> None:
         self.size = 0
-        self._room = room
+        self.left = room
         self._children: list[list[Ints]] = [[] for _ in range(max_antecedent + 1)]
         self._arrays: list[list[Arrays]] = [[] for _ in range(max_antecedent + 1)]
 
-    def add(self, length: int, children: Ints, arrays: Arrays | None = None) -> bool:
-        """Keep what extends the next antecedents of one length; return whether all is still within the room.
+    def add(self, length: int, children: Ints, arrays: Arrays | None = None) -> None:
+        """Keep what extends the next antecedents of one length.
 
         Parameters
         ----------
@@ -41,8 +43,8 @@ class Part:
         self._children[length].append(children)
         if arrays is not None:
             self.size += len(arrays[0])
+            self.left -= len(arrays[0])
             self._arrays[length + 1].append(arrays)
-        return self.size <= self._room
 
     def children(self, length: int) -> list[Ints]:
         """Return what was said of the antecedents of one length, in order."""

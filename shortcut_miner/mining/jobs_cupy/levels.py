@@ -7,6 +7,7 @@ antecedent reaches ``min_count`` with an answer only if both of its parts do. Th
 """
 
 import dataclasses
+from typing import NamedTuple
 
 import numpy as np
 
@@ -58,8 +59,7 @@ class Occurrences:
         )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Candidates:
+class Candidates(NamedTuple):
     """What may extend nodes: node n has ``items[starts[n]:stops[n]]``, ascending, all on the device."""
 
     items: Array
@@ -164,15 +164,17 @@ def search_children(
     """
     xp, children, first, stop = device.xp, place.children, place.first, place.stop
     if not children.entries[first:stop].any():
-        return part.add(place.length, np.zeros(stop - first, np.int64))
+        part.add(place.length, np.zeros(stop - first, np.int64))
+        return True
     below = deliver(device, rows, place)
     candidates = children.candidates(xp, first, stop)
     most_keys = children.siblings()[first:stop] * rows.class_count
     best = find_best(device, rows, below, candidates, most_keys, config.min_count)
+    if len(best.items) > part.left:
+        return False
     longer = find_totals(device, rows, below, best.items, _starts_by_node(xp, best, stop - first))
     items, classes, counts = map(device.to_host, (best.items, best.classes, best.counts))
-    if not part.add(place.length, np.diff(longer.host_starts), (items, classes, longer.totals, counts)):
-        return False
+    part.add(place.length, np.diff(longer.host_starts), (items, classes, longer.totals, counts))
     if place.length + 1 == config.max_antecedent:
         return True
     return all(
@@ -201,51 +203,22 @@ def find_best(
     ``most_keys`` is how many pairs of candidate and class each node can have at most.
     """
     xp = device.xp
-    class_starts, class_tables = _tables(xp, np.diff(occurrences.starts), rows.class_count)
-    table_starts, tables = _tables(xp, occurrences.entries, most_keys)
+    classes = _tables(xp, np.diff(occurrences.starts), rows.class_count)
+    pairs = _tables(xp, occurrences.entries, most_keys)
     entries = int(occurrences.entries.sum())
     reaching = xp.empty(plans.most_reaching(entries, rows.max_weight, min_count), np.int64)
     reached = xp.zeros(1, np.uint64)
-    device.run(
-        "mine",
-        "weigh_classes",
-        len(occurrences),
-        rows.classes,
-        rows.weights,
-        occurrences.rows,
-        occurrences.nodes,
-        len(occurrences),
-        class_tables,
-        class_starts,
-    )
-    device.run(
-        "mine",
-        "count_entries",
-        len(occurrences) * _LANES,
-        rows.offsets,
-        rows.items,
-        rows.classes,
-        rows.weights,
-        *occurrences.arrays,
-        candidates.items,
-        candidates.starts,
-        candidates.stops,
-        class_tables,
-        class_starts,
-        tables,
-        table_starts,
-        rows.class_count,
-        min_count,
-        reaching,
-        reached,
-    )
-    return _best_of(xp, reaching[: int(reached[0])], tables, table_starts, rows.class_count)
+    where, count = occurrences.arrays, len(occurrences)
+    device.run("mine", "weigh_classes", count, rows.classes, rows.weights, *where, *classes)
+    given = (*rows.arrays, *where, *candidates, *classes, *pairs, rows.class_count, min_count)
+    device.run("mine", "count_entries", count * _LANES, *given, reaching, reached)
+    return _best_of(xp, reaching[: int(reached[0])], *pairs, rows.class_count)
 
 
 def _tables(xp: Array, entries: Ints, most_keys: Ints | int) -> tuple[Array, Array]:
-    """Return where the hash tables of nodes start, counted in slots, and the tables, empty."""
+    """Return the hash tables of nodes, empty, and where each starts, counted in slots."""
     starts = plans.starts_of(plans.table_sizes(entries, most_keys))
-    return xp.asarray(starts), xp.zeros(2 * int(starts[-1]), np.uint64)
+    return xp.zeros(2 * int(starts[-1]), np.uint64), xp.asarray(starts)
 
 
 def _best_of(xp: Array, slots: Array, tables: Array, table_starts: Array, class_count: int) -> Best:
@@ -273,18 +246,8 @@ def find_totals(
     """Return the children of nodes with their totals: node n has ``items[starts[n]:starts[n + 1]]``."""
     xp = device.xp
     sums = xp.zeros((3, len(items)), np.uint64)
-    device.run(
-        "mine",
-        "add_totals",
-        len(occurrences) * _LANES,
-        rows.offsets,
-        rows.items,
-        rows.weights,
-        *occurrences.arrays,
-        items,
-        starts,
-        *sums,
-    )
+    given = (*rows.arrays, *occurrences.arrays, items, starts, *sums)
+    device.run("mine", "add_totals", len(occurrences) * _LANES, *given)
     totals, holders, entries = device.to_host(sums).view(np.int64)
     return Children(items, starts, device.to_host(starts), totals, holders, entries)
 
@@ -296,20 +259,7 @@ def deliver(device: Device, rows: DeviceRows, place: Place) -> Occurrences:
     parents = np.searchsorted(children.host_starts, [first, stop - 1], side="right")
     above = place.occurrences.of_nodes(int(parents[0]) - 1, int(parents[1]))
     child_rows, child_after, child_nodes = (xp.empty(int(starts[-1]), np.int32) for _ in range(3))
-    device.run(
-        "mine",
-        "deliver",
-        len(above) * _LANES,
-        rows.offsets,
-        rows.items,
-        *above.arrays,
-        children.items,
-        children.starts,
-        first,
-        stop,
-        xp.asarray(starts[:-1].astype(np.uint64)),
-        child_rows,
-        child_after,
-        child_nodes,
-    )
+    cursor = xp.asarray(starts[:-1].astype(np.uint64))
+    given = (*rows.arrays, *above.arrays, children.items, children.starts, first, stop, cursor)
+    device.run("mine", "deliver", len(above) * _LANES, *given, child_rows, child_after, child_nodes)
     return Occurrences(child_rows, child_after, child_nodes, starts, children.entries[first:stop])

@@ -18,7 +18,7 @@ from shortcut_miner.transactions import Transactions
 _PAIRS_A_BLOCK = 1 << 24
 # A pair, and its place while pairs are sorted.
 _BYTES_A_PAIR = 40
-_NONE = np.iinfo(np.uint64).max  # as a signed number it is -1
+_NONE = -1  # kernels take it for the largest number of 64 bits
 
 
 def match_totals(
@@ -52,24 +52,25 @@ def _totals(
     xp = device.xp
     per_rule = np.zeros((3, len(index)), np.uint64)
     per_row = np.zeros((4, len(rows)), np.uint64)
-    per_row[2:] = _NONE
+    per_row[2:].view(np.int64)[:] = _NONE
     levels = levels_of(index.trie)
     for nodes in rule_ranges(index, levels, room // 2):
         part = place_rules(device, index, levels, *nodes)
         tallies = [xp.zeros(len(part.numbers), np.uint64) for _ in per_rule]
         for first, stop in row_ranges(rows, room // 2, np.diff(accepted.offsets)):
             block = place_rows(device, index, rows, first, stop)
-            sums = [xp.full(stop - first, start, np.uint64) for start in (0, 0, _NONE, _NONE)]
+            counts = [xp.zeros(stop - first, np.uint64) for _ in range(2)]
+            firsts = [xp.full(stop - first, _NONE).view(np.uint64) for _ in range(2)]
             starts = accepted.offsets[first : stop + 1]
             device.run(
                 "match", "match_rows", block.slots, *block.arrays,
-                xp.asarray(rows.classes[first:stop]), xp.ones(stop - first, np.int64),
-                xp.asarray(starts - starts[0]), xp.asarray(accepted.classes[starts[0] : starts[-1]]),
-                *part.arrays, part.rules, part.classes, *tallies, *sums,
+                xp.asarray(rows.classes[first:stop]), xp.asarray(starts - starts[0]),
+                xp.asarray(accepted.classes[starts[0] : starts[-1]]),
+                *part.arrays, part.rules, part.classes, *tallies, *counts, *firsts,
             )  # fmt: skip
             here = per_row[:, first:stop]
-            here[:2] += [device.to_host(total) for total in sums[:2]]
-            np.minimum(here[2:], [device.to_host(rule) for rule in sums[2:]], out=here[2:])
+            here[:2] += [device.to_host(count) for count in counts]
+            np.minimum(here[2:], [device.to_host(rule) for rule in firsts], out=here[2:])
         per_rule[:, part.numbers] = [device.to_host(tally) for tally in tallies]
     return MatchTotals(*per_rule.view(np.int64), *per_row.view(np.int64))
 

@@ -49,10 +49,7 @@ def mine_first_items(
     config: MiningConfig,
     threads: int | None = None,
 ) -> Antecedents:
-    """Return the antecedents whose rarest item is one of ``order[first:stop]``, in the numbers of `order`.
-
-    See :class:`shortcut_miner.mining.backends.Backend`; the device has threads of its own.
-    """
+    """See :func:`shortcut_miner.mining.miner.mine_first_items`; the device has threads of its own."""
     return mine_first_items_on(cuda_device(), rows, order, first, stop, config)
 
 
@@ -135,7 +132,7 @@ def _prepare(
         count = len(single.items)
         numbers = np.full(item_count, -1, np.int32)
         numbers[single.items] = np.arange(count, dtype=np.int32)
-        rows = project_rows(device, raw, numbers, count)
+        rows = project_rows(device, raw, numbers, count, room // 2)
         every = every_row(device.xp.arange(len(rows)), 0)
         items = find_totals(
             device, rows, every, device.xp.arange(count, dtype=np.int32), _bounds(device, count)

@@ -12,9 +12,10 @@ BLOCK_SIZE = 256
 MOST_BLOCKS = 1 << 16
 # Of a device's free memory: the rest is for what libraries take for themselves, and for fragments.
 SHARE = 0.8
-# Bytes: an occurrence has three numbers; a key has up to four slots of 16 bytes in its hash table; a key that
-# reaches the least count is listed, sorted by four numbers, and may become an antecedent.
-_OCCURRENCE, _KEY, _REACHING = 12, 64, 160
+# Bytes: a node has a slot in two hash tables, and where its parts start; an occurrence has three numbers; a
+# key has up to four slots of 16 bytes; one that reaches the least count is listed, sorted by four numbers,
+# and may become an antecedent.
+_NODE, _OCCURRENCE, _KEY, _REACHING = 96, 12, 64, 160
 
 
 def grid_size(threads: int, block_size: int = BLOCK_SIZE) -> int:
@@ -95,7 +96,7 @@ def node_bytes(
     """
     keys = np.minimum(entries, siblings * class_count)
     reaching = np.minimum(entries, entries / min_count * max_weight)
-    sizes: Ints = _OCCURRENCE * holders + _KEY * (np.minimum(holders, class_count) + keys)
+    sizes: Ints = _NODE + _OCCURRENCE * holders + _KEY * (np.minimum(holders, class_count) + keys)
     return sizes + (_REACHING * reaching).astype(np.int64)
 
 

@@ -9,8 +9,8 @@ from shortcut_miner.mining.jobs_cupy import plans
 from shortcut_miner.mining.jobs_cupy.device import Array, Device
 from shortcut_miner.transactions import Transactions
 
-# Rows are sorted in parts of about so many items; each takes some hundred megabytes on the way.
-_ITEMS_A_PART = 1 << 24
+# What an item takes while rows are sorted: its number, its row, what both make, and room to sort that.
+_BYTES_AN_ITEM = 96
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,6 +41,11 @@ class DeviceRows:
         """Return the number of rows."""
         return len(self.classes)
 
+    @property
+    def arrays(self) -> tuple[Array, Array, Array, Array]:
+        """What the kernels take, in their order."""
+        return self.offsets, self.items, self.classes, self.weights
+
 
 def send_rows(device: Device, transactions: Transactions) -> DeviceRows:
     """Return transactions on the device."""
@@ -53,7 +58,7 @@ def send_rows(device: Device, transactions: Transactions) -> DeviceRows:
     )
 
 
-def project_rows(device: Device, rows: DeviceRows, numbers: Numbers, count: int) -> DeviceRows:
+def project_rows(device: Device, rows: DeviceRows, numbers: Numbers, count: int, room: int) -> DeviceRows:
     """Return the rows with a class and two items at least, in new numbers, ascending within a row.
 
     Parameters
@@ -66,12 +71,14 @@ def project_rows(device: Device, rows: DeviceRows, numbers: Numbers, count: int)
         Each item's new number, or -1 to leave it out.
     count : int
         How many new numbers there are.
+    room : int
+        Bytes to take at a time.
     """
     xp = device.xp
     new_numbers = xp.asarray(numbers)
     lengths = np.diff(device.to_host(rows.offsets)) if count > 1 else np.zeros(0, np.int64)
     parts = [(xp.zeros(0, np.int64), xp.zeros(0, np.int64), xp.zeros(0, np.int32))]
-    for first, stop in plans.fitting_parts(lengths, _ITEMS_A_PART):
+    for first, stop in plans.fitting_parts(lengths, room // _BYTES_AN_ITEM):
         parts.append(_project_part(xp, rows, new_numbers, count, first, stop))
     kept, lengths_kept, items = map(xp.concatenate, zip(*parts, strict=True))
     offsets = xp.zeros(len(kept) + 1, np.int64)

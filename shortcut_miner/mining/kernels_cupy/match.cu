@@ -7,7 +7,7 @@
 // Rules go by their place: node v has those at rule_starts[v].. of `rules` (their numbers) and `rule_class`.
 // The answers that count as right for row r are accepted[accepted_starts[r]].. (negative ones never do).
 extern "C" __global__ void match_rows(
-    Count rows, const Count *offsets, const Number *items, const Number *majority, const Count *weights,
+    Count rows, const Count *offsets, const Number *items, const Number *majority,
     const Count *accepted_starts, const Number *accepted, const Number *trie_items, const Number *child_starts,
     const Number *parents, const Number *rule_starts, const Count *rules, const Number *rule_class,
     Key *rule_fired, Key *rule_right, Key *rule_accepted, Key *row_fired, Key *row_right, Key *row_best,
@@ -18,7 +18,7 @@ extern "C" __global__ void match_rows(
         const Count row = row_of_slot(offsets, rows, slot);
         const Count first = accepted_starts[row], stop = accepted_starts[row + 1];
         const Number answer = majority[row];
-        const Key weight = weights[row], none = ~0ULL;
+        const Key none = ~0ULL;
         Key fired = 0, right = 0, best = none, best_right = none;
         Key sketch = 0;  // a bit for each accepted class: most rules are wrong, and need no search
         for (Count k = first; k < stop; k++)
@@ -29,16 +29,16 @@ extern "C" __global__ void match_rows(
                 const Number claimed = rule_class[place];
                 fired++;
                 best = rule < best ? rule : best;
-                atomicAdd(rule_fired + place, weight);
+                atomicAdd(rule_fired + place, Key(1));
                 if (claimed < 0) continue;
-                if (claimed == answer) atomicAdd(rule_right + place, weight);
+                if (claimed == answer) atomicAdd(rule_right + place, Key(1));
                 bool is_accepted = false;
                 if (sketch >> (claimed & 63) & 1)
                     for (Count k = first; k < stop && !is_accepted; k++) is_accepted = accepted[k] == claimed;
                 if (!is_accepted) continue;
                 right++;
                 best_right = rule < best_right ? rule : best_right;
-                atomicAdd(rule_accepted + place, weight);
+                atomicAdd(rule_accepted + place, Key(1));
             }
         });
         if (fired) {

@@ -2,7 +2,7 @@
 // to the next. What is not proportional to the occurrences is done with array functions (jobs_cupy/levels.py).
 //
 // A node is an antecedent X; an occurrence is a row that holds X, with the place after X's last item. The
-// entries of an occurrence are the row's later items. Every occurrence has LANES threads, which share its
+// entries of an occurrence are the row's later items. All kernels take rows and occurrences in the same order. Every occurrence has LANES threads, which share its
 // entries; neither the order of the rows nor that of the occurrences matters, since all sums are of integers.
 #include "threads.cuh"
 
@@ -54,8 +54,9 @@ static __device__ Count all_threads() { return gridDim.x * static_cast<Count>(bl
 
 // Adds up the weight of each class in each node's occurrences.
 extern "C" __global__ void weigh_classes(
-    const Number *classes, const Count *weights, const Number *rows, const Number *nodes,
-    Count occurrence_count, Key *tables, const Count *table_starts) {
+    const Number *classes, const Count *weights,
+    const Number *rows, const Number *, const Number *nodes, Count occurrence_count,
+    Key *tables, const Count *table_starts) {
     for (Count place = first_thread(); place < occurrence_count; place += all_threads()) {
         Number row = rows[place];
         Count start = table_starts[nodes[place]];
@@ -118,7 +119,7 @@ static __device__ void visit_children(
 // Adds up each child's total, and for its own list of occurrences: how many have further children after them,
 // and how many of those these have together. Node n has the children child_starts[n]..child_starts[n + 1]-1.
 extern "C" __global__ void add_totals(
-    const Count *offsets, const Number *items, const Count *weights,
+    const Count *offsets, const Number *items, const Number *, const Count *weights,
     const Number *rows, const Number *after, const Number *nodes, Count occurrence_count,
     const Number *children, const Count *child_starts, Key *totals, Key *holders, Key *entries) {
     for (Count place = first_thread() / LANES; place < occurrence_count; place += all_threads() / LANES) {
@@ -137,7 +138,7 @@ extern "C" __global__ void add_totals(
 // Writes the lists of the children first..stop-1, numbered from 0; `cursor` holds where each list starts, and
 // then where it ends.
 extern "C" __global__ void deliver(
-    const Count *offsets, const Number *items,
+    const Count *offsets, const Number *items, const Number *, const Count *,
     const Number *rows, const Number *after, const Number *nodes, Count occurrence_count,
     const Number *children, const Count *child_starts, Count first, Count stop, Key *cursor,
     Number *child_rows, Number *child_after, Number *child_nodes) {

@@ -8,9 +8,4 @@ typedef long long Count;         // int64: counts, weights, positions
 typedef unsigned long long Key;  // uint64: the only 64-bit integer that all atomics take
 typedef unsigned char Byte;      // uint8 and bool
 
-// The block's shared memory, as many bytes as the launch gives.
-#define SHARED_ARRAY(type, name)                                    \
-    extern __shared__ __align__(16) unsigned char shared_memory[];  \
-    type *name = reinterpret_cast<type *>(shared_memory)
-
 #endif

@@ -58,11 +58,26 @@ class Ids:
 
 
 def look_at_ids(
-    folder: Path, tables: Sequence[QuestionTable], wanted: Wanted, limit: int | None, memory: int
+    folder: Path,
+    tables: Sequence[QuestionTable],
+    wanted: Wanted,
+    *,
+    limit: int | None,
+    rows: int,
+    memory: int,
 ) -> Ids:
     """Return what the columns of ids of Parquet and Arrow tables tell.
 
     A file that can't be read ends the look: who reads its rows is told.
+
+    Parameters
+    ----------
+    folder : Path
+        For the ids.
+    tables, wanted, limit
+        See :func:`.tables.read_question_tables`.
+    rows, memory : int
+        Rows read at a time, and bytes to take beside them.
     """
     starts = [0, *accumulate(table.flat.total for table in tables)]
     have_names = False
@@ -74,11 +89,11 @@ def look_at_ids(
             asked = {name: needs[name] for name in columns if name == ID or name in texts}
             unnoted = replace(table.flat, decisions=Counter())
             left = None if limit is None else limit - starts[at]
-            for rows, _ in read_pieces(unnoted, asked, limit=left) if asked else ():
-                have_names = have_names or any(with_short_names(rows[name])[1] for name in texts)
+            for piece, _ in read_pieces(unnoted, asked, limit=left, rows=rows) if asked else ():
+                have_names = have_names or any(with_short_names(piece[name])[1] for name in texts)
                 if ID in asked:
                     number = pl.col(RECORD).cast(pl.Int64) + starts[at]
-                    append(rows.select(ID, pl.lit(at, pl.UInt32).alias(FILE), number.alias(ROW)))
+                    append(piece.select(ID, pl.lit(at, pl.UInt32).alias(FILE), number.alias(ROW)))
     total = starts.pop()
     return Ids(
         starts=starts, total=total, have_image_names=have_names,

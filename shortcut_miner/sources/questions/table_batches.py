@@ -4,11 +4,11 @@ What must be known of all rows before the first one is given (ids that repeat) i
 columns of ids alone, with the ids on disk; what is told at the end (digests, counts, notes) adds up.
 """
 
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import polars as pl
 
@@ -62,7 +62,7 @@ class QuestionBatches:
     tables, wanted, first, on_bad_row, limit
         As :func:`.tables.read_question_tables` takes them.
     folder : Path
-        Where ids are put meanwhile; it is made, and removed after a pass.
+        In which ids are put during a pass; it is made if missing.
     memory : int
         Bytes to take beside one batch.
     rows : int
@@ -109,14 +109,12 @@ class QuestionBatches:
         check_on_bad_row(self.on_bad_row)
         # Each pass decides anew, and counts what it decided.
         tables = [replace(one, flat=replace(one.flat, decisions=Counter())) for one in self.tables]
-        shutil.rmtree(self.folder, ignore_errors=True)
-        try:
-            if all(comes_in_pieces(table.flat) for table in tables):
-                yield from _in_pieces(self, tables)
-            else:
-                yield from _in_slices(self, tables)
-        finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
+        if not all(comes_in_pieces(table.flat) for table in tables):
+            yield from _in_slices(self, tables)
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix="ids-", dir=self.folder) as name:
+            yield from _in_pieces(self, tables, Path(name))
 
 
 def _in_slices(asked: QuestionBatches, tables: Sequence[QuestionTable]) -> Iterator[pl.DataFrame]:
@@ -129,26 +127,23 @@ def _in_slices(asked: QuestionBatches, tables: Sequence[QuestionTable]) -> Itera
     ]
     for part in whole.parts or (whole,):
         yield from part.table.iter_slices(asked.rows) if len(part.table) else ()
-    only = parts[0].content_sha256 if not whole.parts else None
-    asked.found.append(
-        replace(
-            whole,
-            table=whole.table.clear(),
-            parts=tuple(parts) if whole.parts else (),
-            content_sha256=only,
-        )
-    )
+    of_all = replace(whole, table=whole.table.clear(), parts=tuple(parts))
+    asked.found.append(of_all if whole.parts else parts[0])
 
 
-def _in_pieces(asked: QuestionBatches, tables: Sequence[QuestionTable]) -> Iterator[pl.DataFrame]:
+def _in_pieces(
+    asked: QuestionBatches, tables: Sequence[QuestionTable], folder: Path
+) -> Iterator[pl.DataFrame]:
     check_some_rows(tables)
     check_same_columns(tables, asked.wanted)
     tables = files_for(tables, asked.limit)
-    ids = look_at_ids(asked.folder / "ids", tables, asked.wanted, asked.limit, asked.memory)
+    ids = look_at_ids(
+        folder / "all", tables, asked.wanted, limit=asked.limit, rows=asked.rows, memory=asked.memory
+    )
     shared = ids.shared
     if shared is not None and asked.on_bad_row == "skip":
-        shared = _shared_by_good_rows(asked, tables, ids, shared)
-    names = asked.folder / "image names"
+        shared = _shared_by_good_rows(asked, tables, folder / "good", ids, shared)
+    names = folder / "image names"
     dropped: Counter[str] = Counter()
     sums: list[RowSums] = []
     columns = pl.DataFrame()
@@ -219,11 +214,10 @@ def _good_rows(
 
 
 def _shared_by_good_rows(
-    asked: QuestionBatches, tables: Sequence[QuestionTable], ids: Ids, shared: SharedIds
+    asked: QuestionBatches, tables: Sequence[QuestionTable], folder: Path, ids: Ids, shared: SharedIds
 ) -> SharedIds | None:
     """Return the ids that several files have, of rows that are good otherwise: all are read for it."""
     unnoted = [replace(one, flat=replace(one.flat, decisions=Counter())) for one in tables]
-    folder = asked.folder / "shared ids"
     with key_buckets(folder, ID, memory=asked.memory) as append:
         for at in range(len(tables)):
             for rows in _good_rows(asked, unnoted, at, ids, Counter()):

@@ -166,7 +166,8 @@ def problems_of(rows: pl.DataFrame, wanted: Wanted, repeated: Sequence[Problem])
     problems += find_problems(rows, pl.col("answer").is_null(), "answer", "an answer, or a list of answers")
     for name in ("answers", LABELS):
         if name in rows.columns:
-            has_null = pl.col(name).list.drop_nulls().list.len() < pl.col(name).list.len()
+            # list.drop_nulls takes thirty times as long.
+            has_null = pl.col(name).list.eval(pl.element().is_null()).list.any()
             problems += find_problems(rows, has_null, name, "a list without nulls")
     return problems
 

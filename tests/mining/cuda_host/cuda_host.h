@@ -26,7 +26,6 @@ typedef unsigned char Byte;
 #define __restrict__
 #define __launch_bounds__(...)
 #define __shared__ static  // blocks run one after another
-#define SHARED_ARRAY(type, name) type *name = reinterpret_cast<type *>(cuda_host::shared_memory)
 
 struct dim3 {
     unsigned x, y, z;
@@ -56,7 +55,6 @@ static std::vector<Thread *> threads;
 static int thread_count, current;
 static jmp_buf scheduler;
 static ucontext_t scheduler_start;
-static unsigned char *shared_memory;
 static void (*kernel)(const uint64_t *);
 static const uint64_t *kernel_arguments;
 static const char *problem;
@@ -299,8 +297,7 @@ CUDA_HOST_ATOMIC(atomicMax, long long, old > value ? old : value)
 
 // Run `function` on a grid; returns what went wrong, or null.
 static const char *run_grid(void (*function)(const uint64_t *), const uint64_t *arguments, unsigned blocks,
-                            unsigned block_size, uint64_t shared_bytes, int descending,
-                            uint64_t atomics_a_turn) {
+                            unsigned block_size, int descending, uint64_t atomics_a_turn) {
     using namespace cuda_host;
     kernel = function;
     kernel_arguments = arguments;
@@ -311,12 +308,9 @@ static const char *run_grid(void (*function)(const uint64_t *), const uint64_t *
     blockDim = {block_size, 1, 1};
     gridDim = {blocks, 1, 1};
     while (static_cast<int>(threads.size()) < thread_count) threads.push_back(new Thread());
-    std::vector<unsigned char> shared(shared_bytes + 16);
-    shared_memory = shared.data() + (16 - reinterpret_cast<uintptr_t>(shared.data()) % 16);
     for (unsigned block = 0; block < blocks; block++) {
         blockIdx = {descending ? blocks - 1 - block : block, 0, 0};
         threadIdx = {0, 0, 0};
-        memset(shared_memory, 0xA5, shared_bytes);  // nothing is there before a block writes it
         const char *found = run_block(descending);
         if (found) {
             forget_threads();
@@ -327,11 +321,11 @@ static const char *run_grid(void (*function)(const uint64_t *), const uint64_t *
 }
 
 // Make a kernel callable from outside.
-#define CUDA_HOST_EXPORT(name)                                                                                \
-    extern "C" const char *run_##name(const uint64_t *arguments, unsigned blocks, unsigned block_size,       \
-                                      uint64_t shared_bytes, int descending, uint64_t atomics_a_turn) {      \
-        return run_grid([](const uint64_t *given) { cuda_host::call(name, given); }, arguments, blocks,      \
-                        block_size, shared_bytes, descending, atomics_a_turn);                               \
+#define CUDA_HOST_EXPORT(name)                                                                              \
+    extern "C" const char *run_##name(const uint64_t *arguments, unsigned blocks, unsigned block_size,     \
+                                      int descending, uint64_t atomics_a_turn) {                           \
+        return run_grid([](const uint64_t *given) { cuda_host::call(name, given); }, arguments, blocks,    \
+                        block_size, descending, atomics_a_turn);                                           \
     }
 
 #endif

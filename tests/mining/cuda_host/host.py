@@ -40,12 +40,10 @@ def host_device(free_bytes: int = 1 << 32, *, descending: bool = False, atomics_
     if shutil.which("g++") is None:
         pytest.skip("no g++ to compile the kernels for the host")
 
-    def launch(
-        source: str, kernel: str, blocks: int, block_size: int, shared_bytes: int, arguments: tuple[Any, ...]
-    ) -> None:
+    def launch(source: str, kernel: str, blocks: int, block_size: int, arguments: tuple[Any, ...]) -> None:
         library, parameters = compiled(source)
         bits = as_bits(kernel, parameters[kernel], arguments)
-        run_grid(library, kernel, blocks, block_size, shared_bytes, bits, descending, atomics_a_turn)
+        run_grid(library, kernel, blocks, block_size, bits, descending, atomics_a_turn)
 
     return Device(
         name="host",
@@ -63,16 +61,14 @@ def run_grid(
     kernel: str,
     blocks: int,
     block_size: int,
-    shared_bytes: int,
     bits: list[int],
     descending: bool = False,
     atomics_a_turn: int = 0,
 ) -> None:
     """Run a kernel; raise RuntimeError if its threads do what a device does not define."""
     run = getattr(library, f"run_{kernel}")
-    shared, turn = ctypes.c_uint64(shared_bytes), ctypes.c_uint64(atomics_a_turn)
     given = (ctypes.c_uint64 * max(1, len(bits)))(*bits)
-    problem = run(given, blocks, block_size, shared, descending, turn)
+    problem = run(given, blocks, block_size, descending, ctypes.c_uint64(atomics_a_turn))
     if problem:
         raise RuntimeError(f"{kernel}: {problem.decode()}")
 

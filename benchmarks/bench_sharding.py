@@ -1,0 +1,164 @@
+"""What cutting a search into shards costs, at VQA v2's size: user + sys over the single search's.
+
+    python benchmarks/bench_sharding.py --runs 3
+
+The rows of ``scale_rows.py`` lie in files, as a build in bounded memory has them. "single" mines them in
+one piece, loaded beforehand; all others read the files again for every shard, write what each shard found,
+and put it together. Each run is a process of its own, and cases take turns; kernels are loaded before the
+clock starts, but for workers of ``local[N]``, whose start is part of the cost. All must find the same, to
+the last count.
+"""
+
+import argparse
+import hashlib
+import json
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from measuring import header, markdown_table, megabytes, run_child, seconds
+
+PACKAGES = ("numba", "numpy", "pyarrow")
+CASES = ("single", "1", "2", "8", "64", "local[2]")
+EXECUTOR_SHARDS = 8
+
+
+def write_rows(folder: Path, rows: int) -> None:
+    """Write the rows to files, equal ones merged."""
+    from scale_rows import world_transactions
+
+    from shortcut_miner.row_files import RowWriter
+
+    made = world_transactions(rows)
+    with RowWriter(folder, made.vocabulary) as writer:
+        for block in made.blocks():
+            writer.append(block)
+
+
+def search(case: str, folder: Path, min_count: int, threads: int | None) -> dict[str, Any]:
+    """Search once; return what it took and what was found."""
+    import resource
+
+    from shortcut_miner.mining.antecedents import MiningConfig
+    from shortcut_miner.mining.miner import mine_antecedents
+    from shortcut_miner.mining.sharding.run import Distribution, mine_in_shards
+    from shortcut_miner.row_files import open_row_files
+
+    rows = open_row_files(folder)
+    whole = in_memory(rows)
+    config = MiningConfig(min_count=min_count)
+    few = next(iter(whole.blocks())).without_names()
+    warm = MiningConfig(min_count=len(few), max_antecedent=2)
+    mine_antecedents(few, warm, backend="numba", threads=1)
+    mine_in_shards(few, warm, Distribution(shards=2), backend="numba", threads=1)
+    if case.startswith("local"):
+        distribution = Distribution(executor=case, shards=EXECUTOR_SHARDS)
+    else:
+        distribution = Distribution(shards=None if case == "single" else int(case))
+    children = resource.RUSAGE_CHILDREN
+    wall, cpu = time.perf_counter(), time.process_time()
+    if case == "single":
+        found = mine_antecedents(whole, config, backend="numba", threads=threads)
+    else:
+        del whole
+        found = mine_in_shards(rows, config, distribution, backend="numba", threads=threads)
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    usage = resource.getrusage(children)
+    digest = hashlib.sha256(found.item_names.tobytes())
+    for level in found.levels:
+        for values in level:
+            digest.update(values.tobytes())
+    return {
+        "wall": wall,
+        "cpu": cpu + usage.ru_utime + usage.ru_stime,
+        "antecedents": sum(len(level.items) for level in found.levels[1:]),
+        "digest": digest.hexdigest(),
+        "rows": len(rows),
+        "items": rows.item_total / len(rows),
+    }
+
+
+def in_memory(rows: Any) -> Any:
+    """Return rows of files as arrays."""
+    import numpy as np
+
+    from shortcut_miner.transactions import Transactions
+
+    blocks = list(rows.blocks())
+    lengths = np.concatenate([np.diff(block.offsets) for block in blocks])
+    fields = ("items", "classes", "weights")
+    arrays = (np.concatenate([getattr(block, name) for block in blocks]) for name in fields)
+    return Transactions(np.concatenate([[0], np.cumsum(lengths)]), *arrays, rows.vocabulary)
+
+
+def compare(arguments: argparse.Namespace) -> None:
+    """Run all cases in turns; print what each takes over the single search."""
+    print(header(PACKAGES), flush=True)
+    found: dict[str, list[dict[str, Any]]] = {case: [] for case in arguments.cases}
+    memory: dict[str, int] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        run_child([sys.executable, __file__, "--write", scratch, "--rows", str(arguments.rows)])
+        for _ in range(arguments.runs):
+            for case in arguments.cases:
+                options = ["--search", case, scratch, "--min-count", str(arguments.min_count)]
+                threads = ["--threads", str(arguments.threads)] * (arguments.threads is not None)
+                cost, out = run_child([sys.executable, __file__, *options, *threads])
+                found[case].append(json.loads(out))
+                memory[case] = max(memory.get(case, 0), cost.peak_bytes)
+    told = {(run["digest"], run["antecedents"]) for runs in found.values() for run in runs}
+    if len(told) > 1:
+        raise SystemExit(f"not all found the same: {sorted(told)}")
+    first = found[arguments.cases[0]][0]
+    print(
+        f"- {first['rows']:,} rows of {first['items']:.1f} items, {first['antecedents']:,} antecedents, ",
+        end="",
+    )
+    print(f"medians of {arguments.runs}; all found the same\n")
+    medians = {
+        case: [statistics.median(run[name] for run in runs) for name in ("wall", "cpu")]
+        for case, runs in found.items()
+    }
+    base = medians[arguments.cases[0]][1]
+    rows = [
+        [case_name(case), seconds(wall), seconds(cpu), f"{cpu / base - 1:+.0%}", megabytes(memory[case])]
+        for case, (wall, cpu) in medians.items()
+    ]
+    print(markdown_table(["search", "wall", "user + sys", "over the first", "peak of the process"], rows))
+
+
+def case_name(case: str) -> str:
+    """Return a case in words."""
+    if case.startswith("local"):
+        return f"{EXECUTOR_SHARDS} shards, `{case}`"
+    return case if case == "single" else f"{case} shard{'s' * (case != '1')}"
+
+
+def main() -> None:
+    """Compare; or do the part of a child process."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=434_500, help="before the cut to 3,000 answers")
+    parser.add_argument("--min-count", type=int, default=8)
+    parser.add_argument("--threads", type=int)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument(
+        "--cases", nargs="+", default=list(CASES), help="the first is what others are compared to"
+    )
+    parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--search", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.write is not None:
+        write_rows(arguments.write, arguments.rows)
+    elif arguments.search is not None:
+        case, folder = arguments.search
+        print(json.dumps(search(case, Path(folder), arguments.min_count, arguments.threads)))
+    else:
+        compare(arguments)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,254 @@
+"""vqa-ce build by way of files: the bytes of a build in memory, whatever the blocks, shards and workers."""
+
+import json
+import random
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from shortcut_miner import row_files, storage
+from shortcut_miner.diagnostics.vqa_ce import build as building
+from shortcut_miner.diagnostics.vqa_ce import frames, streamed
+from shortcut_miner.diagnostics.vqa_ce.build import build
+from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
+from shortcut_miner.errors import ShortcutMinerError
+from shortcut_miner.mining.sharding.run import Distribution
+from shortcut_miner.sources.questions.table_batches import QuestionBatches
+
+ROWS = 900
+MEMORY = Distribution(memory=2_000_000_000)
+EVERYTHING = {"min_count": 3, "keep_matches": True, "keep_dropped": True}
+Rows = list[dict[str, Any]]
+
+
+def make_rows(count: int = ROWS, seed: int = 0) -> Rows:
+    """Return questions whose answers can be guessed from their words and labels, in some order of ids."""
+    rng = random.Random(seed)
+    rows: Rows = []
+    for number in rng.sample(range(10 * count), count):
+        thing, place = rng.choice(["cat", "dog", "bus", "cake"]), rng.choice(["here", "there", "on it"])
+        color = {"cat": "black", "bus": "red"}.get(thing, "white")
+        answer = color if rng.random() < 0.7 else rng.choice(["red", "black", "white", "2", f"odd {number}"])
+        image = number % 211
+        rows.append(
+            {
+                "question_id": str(number),
+                "image_id": f"COCO_val2014_{image:012}.jpg",
+                "question": f"what color is the {thing} {place}",
+                "question_type": rng.choice(["what color", "what", None]),
+                "answer": answer,
+                "answers": rng.choice([[answer], [answer, color, "gray"], []]),
+                "labels": rng.choice([[thing], [thing, "person"], ["person"], [], None]),
+                "scene": rng.choice(["indoor", "outdoor", None]),
+                "split": rng.choice(["train", "train", "val", "test"]),
+                "album": f"album {image % 50}",
+            }
+        )
+    return rows
+
+
+def write_table(rows: Rows, path: Path, **replaced: Any) -> Path:
+    table = pl.DataFrame([{**row, **replaced} for row in rows], infer_schema_length=None)
+    table.write_parquet(path, row_group_size=200)
+    return path
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut everything that is cut into blocks into many."""
+    monkeypatch.setattr(storage, "ROW_GROUP_SIZE", 64)
+    monkeypatch.setattr(frames, "ROWS_A_BLOCK", 50)
+    monkeypatch.setattr(row_files, "ROWS_A_GROUP", 40)
+    monkeypatch.setattr(streamed, "QuestionBatches", partial(QuestionBatches, rows=37))
+    monkeypatch.setattr(streamed, "_LEAST_MEMORY", 1 << 12)
+    monkeypatch.setattr(streamed, "_MOST_MEMORY", 1 << 12)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != "run.json"}
+
+
+def told(report: BuildReport) -> dict[str, Any]:
+    found = report.as_dict(0)
+    return {
+        name: found[name] for name in ("counts", "figures", "dropped", "notes", "warnings", "is_complete")
+    }
+
+
+Cases = dict[str, tuple[Callable[[Path], dict[str, Any]], dict[str, Any], int | None]]
+
+
+def one_table(folder: Path) -> dict[str, Any]:
+    return {"table": (write_table(make_rows(), folder / "rows.parquet"),)}
+
+
+def two_tables(folder: Path) -> dict[str, Any]:
+    """Two files to mine and one to split, a part of which was mined too."""
+    rows = make_rows()
+    return {
+        "table": tuple(
+            write_table(part, folder / f"train{n}.parquet")
+            for n, part in enumerate((rows[:300], rows[300:500]))
+        ),
+        "val_table": (write_table(rows[450:], folder / "val.parquet"),),
+    }
+
+
+def without_ids(folder: Path) -> dict[str, Any]:
+    rows = [{name: row[name] for name in ("question", "answer", "labels")} for row in make_rows()]
+    return {"table": (write_table(rows, folder / "rows.parquet"),)}
+
+
+def bad_rows(folder: Path) -> dict[str, Any]:
+    rows = make_rows()
+    for at in (3, 400, 877):
+        rows[at]["question"] = " "
+    rows[500]["question_id"] = rows[70]["question_id"]
+    return {"table": (write_table(rows, folder / "rows.parquet"),)}
+
+
+def other_answers(folder: Path) -> dict[str, Any]:
+    rows = make_rows()
+    return {
+        "table": (write_table(rows[:500], folder / "train.parquet"),),
+        "val_table": (write_table(rows[500:], folder / "val.parquet", answer="Oui", answers=["Oui"]),),
+    }
+
+
+def with_detections(folder: Path) -> dict[str, Any]:
+    rows = [{name: row[name] for name in row if name != "labels"} for row in make_rows()]
+    for row in rows[::9]:
+        row["image_id"] = f"lost {row['image_id'][-2:]}"
+    labels = {str(image): {"classes": ["cat", "bus"][: image % 3], "scores": [0.9, 0.8][: image % 3]}
+              for image in range(211)}  # fmt: skip
+    (folder / "labels.json").write_text(json.dumps(labels))
+    return {"table": (write_table(rows, folder / "rows.parquet"),), "detections": (folder / "labels.json",)}
+
+
+CASES: Cases = {
+    "a split column": (one_table, {"split_column": "split", "answer_ties": "lexicographic"}, None),
+    "a share": (one_table, {"val_share": 0.3, "seed": 4, "top_answers": 4}, None),
+    "a share of groups": (one_table, {"val_share": 0.3, "columns": "group=album"}, None),
+    "a share and a limit": (one_table, {"val_share": 0.4, "columns": "group=album"}, 77),
+    "a holdout": (one_table, {"split_column": "split", "holdout": True, "columns": "group=album"}, None),
+    "item columns": (one_table, {"split_column": "split", "item_columns": "scene", "items": "words"}, None),
+    "votes": (one_table, {"split_column": "split", "preset": "paper"}, None),
+    "a cut search": (one_table, {"split_column": "split", "max_rules": 30}, None),
+    "two tables": (two_tables, {"on_bad_row": "skip"}, None),
+    "two tables and a limit": (two_tables, {}, 250),
+    "no ids": (without_ids, {"val_share": 0.5}, None),
+    "bad rows": (bad_rows, {"split_column": "split", "on_bad_row": "skip"}, None),
+    "other answers": (other_answers, {}, None),
+    "detections": (with_detections, {"split_column": "split"}, None),
+}
+
+
+Case = tuple[VqaCeFiles, VqaCeConfig, int | None]
+
+
+@pytest.fixture(params=CASES)
+def case(request: pytest.FixtureRequest, tmp_path: Path) -> Case:
+    make, options, limit = CASES[request.param]
+    return VqaCeFiles(**make(tmp_path)), VqaCeConfig(**{**EVERYTHING, **options}), limit
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_build_by_way_of_files_has_the_bytes_of_one_in_memory(
+    case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, config, limit = case
+    whole = build(files, config, tmp_path / "whole", limit=limit)
+    assert len(whole.rules) > 10
+    monkeypatch.setattr(building, "read_inputs", lambda *_: pytest.fail("read as a whole"))
+    in_blocks = build(files, config, tmp_path / "blocks", limit=limit, distribution=MEMORY)
+    assert contents(tmp_path / "blocks") == contents(tmp_path / "whole")
+    assert told(in_blocks) == told(whole)
+    unwritten = build(files, config, None, limit=limit, distribution=MEMORY)
+    assert told(unwritten) == told(whole)
+    for name in whole.tables:
+        assert unwritten.tables[name].equals(whole.tables[name]), name
+    assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".work")] == []
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("shards", [1, 2, 7, 64])
+def test_shards_do_not_show(tmp_path: Path, shards: int) -> None:
+    files, config = VqaCeFiles(**one_table(tmp_path)), VqaCeConfig(**EVERYTHING, split_column="split")
+    build(files, config, tmp_path / "whole")
+    build(files, config, tmp_path / "shards", distribution=Distribution(shards=shards))
+    assert contents(tmp_path / "shards") == contents(tmp_path / "whole")
+
+
+def test_workers_do_not_show(tmp_path: Path) -> None:
+    files, config = VqaCeFiles(**one_table(tmp_path)), VqaCeConfig(**EVERYTHING, split_column="split")
+    build(files, config, tmp_path / "whole")
+    where = Distribution(executor="local[2]", work=tmp_path / "between")
+    build(files, config, tmp_path / "workers", distribution=where)
+    assert contents(tmp_path / "workers") == contents(tmp_path / "whole")
+    assert json.loads((tmp_path / "workers" / "run.json").read_text())["executor"] == "local[2]"
+    assert [*(tmp_path / "between").iterdir()] == []
+
+
+def no_answer(folder: Path) -> dict[str, Any]:
+    rows = make_rows()
+    for row in rows[5:8]:
+        row["answer"], row["answers"] = None, None
+    return {"table": (write_table(rows, folder / "rows.parquet"),)}
+
+
+def twice(folder: Path) -> dict[str, Any]:
+    rows = make_rows()
+    return {"table": (write_table(rows + rows[:3], folder / "rows.parquet"),)}
+
+
+def broken_labels(folder: Path) -> dict[str, Any]:
+    files = with_detections(folder)
+    (folder / "labels.json").write_text("{")
+    return files
+
+
+def two_problems(folder: Path) -> dict[str, Any]:
+    return bad_rows(folder) | {"detections": broken_labels(folder)["detections"]}
+
+
+def no_images_in_common(folder: Path) -> dict[str, Any]:
+    files = with_detections(folder)
+    (folder / "labels.json").write_text(json.dumps({"x": {"classes": ["cat"], "scores": [1.0]}}))
+    return files
+
+
+WRONG: dict[str, tuple[Callable[[Path], dict[str, Any]], dict[str, Any]]] = {
+    "no answer": (no_answer, {"split_column": "split"}),
+    "ids twice": (twice, {"split_column": "split"}),
+    "ids twice, drawn": (twice, {"val_share": 0.2}),
+    "blank questions": (bad_rows, {"split_column": "split"}),
+    "blank questions and no such splits": (bad_rows, {"split_column": "album"}),
+    "no such splits": (one_table, {"split_column": "scene"}),
+    "no such splits among good rows": (one_table, {"split_column": "scene", "on_bad_row": "skip"}),
+    "no such column": (one_table, {"split_column": "nowhere"}),
+    "no rows on a side": (one_table, {"val_share": 0.0001, "columns": "group=album"}),
+    "broken labels": (broken_labels, {"split_column": "split"}),
+    "blank questions and broken labels": (two_problems, {"split_column": "split"}),
+    "no images in common": (no_images_in_common, {"split_column": "split"}),
+    "no objects": (without_ids, {"val_share": 0.5, "items": "both", "columns": "labels=nothing"}),
+}
+
+
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_told_the_same_way(name: str, tmp_path: Path) -> None:
+    make, options = WRONG[name]
+    files, config = VqaCeFiles(**make(tmp_path)), VqaCeConfig(**options)
+    before = {*tmp_path.iterdir()}
+    messages = []
+    for distribution in (None, MEMORY):
+        with pytest.raises(ShortcutMinerError) as raised:
+            build(files, config, tmp_path / "out", distribution=distribution)
+        messages.append((type(raised.value), str(raised.value)))
+    assert messages[0] == messages[1]
+    assert {*tmp_path.iterdir()} == before
