@@ -1,7 +1,11 @@
 """vqa-ce build by way of files: the bytes of a build in memory, whatever the blocks, shards and workers."""
 
 import json
+import os
 import random
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -9,6 +13,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from cli.commands import CHECKOUT
 
 from shortcut_miner import row_files, storage
 from shortcut_miner.diagnostics.vqa_ce import build as building
@@ -17,6 +22,7 @@ from shortcut_miner.diagnostics.vqa_ce.build import build
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
 from shortcut_miner.errors import ShortcutMinerError
+from shortcut_miner.mining.sharding import jobs
 from shortcut_miner.mining.sharding.run import Distribution
 from shortcut_miner.sources.questions.table_batches import QuestionBatches
 
@@ -252,3 +258,72 @@ def test_what_is_wrong_is_told_the_same_way(name: str, tmp_path: Path) -> None:
         messages.append((type(raised.value), str(raised.value)))
     assert messages[0] == messages[1]
     assert {*tmp_path.iterdir()} == before
+
+
+# ---- killed, and gone on with ----
+
+# Kills itself when it tells the given stage.
+KILLED = """
+import json, os, signal, sys
+from pathlib import Path
+from shortcut_miner.diagnostics.vqa_ce.build import build
+from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
+from shortcut_miner.diagnostics.vqa_ce.tallies import QuestionTallies
+from shortcut_miner.mining.sharding.run import Distribution
+
+table, out, options, last = sys.argv[1:]
+
+added = QuestionTallies.add
+
+def on_stage(stage):
+    if stage.startswith(last):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def add(*given):
+    added(*given)
+    on_stage("batch")
+
+QuestionTallies.add = add
+
+build(
+    VqaCeFiles(table=(Path(table),)), VqaCeConfig(**json.loads(options)), Path(out),
+    distribution=Distribution(shards=7), on_stage=on_stage,
+)
+"""
+
+
+def test_a_killed_build_is_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, options = one_table(tmp_path), {**EVERYTHING, "split_column": "split"}
+    (table,) = files["table"]
+    config = VqaCeConfig(**options)
+    build(VqaCeFiles(**files), config, tmp_path / "whole")
+    work = tmp_path / ".out.work"
+    for last in ("batch", "mine", "mine, 4 of", "write"):
+        command = [sys.executable, "-c", KILLED, table, tmp_path / "out", json.dumps(options), last]
+        variables = os.environ | {"PYTHONPATH": str(CHECKOUT)}
+        done = subprocess.run([*map(str, command)], env=variables, capture_output=True, check=False)
+        assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+        assert work.is_dir()
+        assert not (tmp_path / "out" / "manifest.json").exists()
+    # Nothing that was complete is made again.
+    monkeypatch.setattr(streamed, "_make", lambda *_: pytest.fail("read again"))
+    monkeypatch.setattr(jobs, "_mine", lambda *_: pytest.fail("mined again"))
+    build(VqaCeFiles(**files), config, tmp_path / "out", distribution=Distribution(shards=7))
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+    assert not work.exists()
+
+
+def test_other_options_do_not_go_on_with_what_was_left(tmp_path: Path) -> None:
+    files, options = VqaCeFiles(**one_table(tmp_path)), {**EVERYTHING, "split_column": "split"}
+
+    def stop(stage: str) -> None:
+        if stage == "match":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(files, VqaCeConfig(**options), tmp_path / "out", distribution=MEMORY, on_stage=stop)
+    assert (tmp_path / ".out.work" / "inputs.json").is_file()
+    other = VqaCeConfig(**options | {"top_answers": 3})
+    build(files, other, tmp_path / "out", distribution=MEMORY)
+    build(files, other, tmp_path / "whole")
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")

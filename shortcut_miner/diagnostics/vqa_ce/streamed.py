@@ -7,6 +7,7 @@ again by a run after one that was cut off meanwhile; what is complete is used as
 import contextlib
 import dataclasses
 import json
+import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -215,8 +216,11 @@ def _make(
     drawn = {cluster: columns.get(cluster, "")} if config.val_share else {}
     asked = ToTally(columns=columns | drawn, may_share=may_share, labels=labels, config=config)
     names: Counter[str] = Counter()
+    for cut_off in (one for one in folder.iterdir() if one.is_dir()):
+        shutil.rmtree(cut_off)
+    counting = folder / "counting"
     with contextlib.ExitStack() as stack:
-        tallies = QuestionTallies(folder, asked, stack, memory)
+        tallies = QuestionTallies(counting, asked, stack, memory)
         put = {
             name: stack.enter_context(DiskFrames(folder / name, memory).writing())
             for name in ("validation", *["holdout"] * config.holdout)
@@ -243,6 +247,7 @@ def _make(
     if not len(training):
         raise no_answers(tallies.rows["train"])
     counts = _counts(tallies, columns, tables, detections, config)
+    shutil.rmtree(counting)
     draft = folder / f"{_FACTS}.part"
     draft.write_text(json.dumps({"facts": dataclasses.asdict(facts), "counts": counts}), encoding="utf-8")
     draft.replace(folder / _FACTS)
