@@ -30,6 +30,26 @@ _OTHER_COMMANDS = (
         "    --words question --objects objects --min-count 20 --out my-rules",
     ),
     Command(
+        ("shard",),
+        "shortcut_miner.cli.shards:shard",
+        "Cut the search of a table into shards, for the machines of a cluster to mine.",
+        f"{ENTER}\nshortcut-miner shard vqa-ce/questions.parquet \\\n"
+        "    --words question --objects objects --min-count 20 \\\n"
+        "    --shards 2 --work shards\n"
+        "shortcut-miner mine --work shards --shard 0    # anywhere\n"
+        "shortcut-miner mine --work shards --shard 1",
+    ),
+    Command(
+        ("merge",),
+        "shortcut_miner.cli.shards:merge",
+        "Put together what the shards of a table found, as mine finds it.",
+        f"{ENTER}\nshortcut-miner shard vqa-ce/questions.parquet \\\n"
+        "    --words question --objects objects --min-count 20 \\\n"
+        "    --shards 1 --work one-shard\n"
+        "shortcut-miner mine --work one-shard --shard 0\n"
+        "shortcut-miner merge one-shard --out my-merged-rules",
+    ),
+    Command(
         ("rules",),
         "shortcut_miner.cli.rules:rules",
         "Look up rules by item, answer, kind, strength and verdict.",

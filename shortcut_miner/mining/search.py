@@ -12,7 +12,7 @@ from shortcut_miner.mining.miner import mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.sharding.run import Distribution, mine_in_shards
 from shortcut_miner.timing import StageCost, timed
-from shortcut_miner.transactions import RowBlocks, Transactions
+from shortcut_miner.transactions import RowBlocks, Transactions, Vocabulary
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -108,6 +108,37 @@ def search_rules(
             f"{'' if config.max_rules is not None else f', {which_fit()}'}. Raise min_count (now "
             f"{config.min_count:,}) or max_rules, or lower max_antecedent (now {config.max_antecedent})."
         )
+    return rules_of(
+        antecedents, rows.vocabulary, limits,
+        keep_dropped=keep_dropped, threads=threads, backend=chosen, costs=costs, on_stage=on_stage,
+    )  # fmt: skip
+
+
+def rules_of(
+    antecedents: Antecedents,
+    vocabulary: Vocabulary,
+    config: SearchConfig,
+    *,
+    keep_dropped: bool = False,
+    threads: int | None = None,
+    backend: str | Backend = "auto",
+    costs: list[StageCost] | None = None,
+    on_stage: Callable[[str], None] | None = None,
+) -> FoundRules:
+    """Return the rules of what was mined, in rule order: those that are confident and pass the filter.
+
+    Parameters
+    ----------
+    antecedents : Antecedents
+        All that were found.
+    vocabulary : Vocabulary
+        Of the rows they were found in.
+    config : SearchConfig
+        Which rules to keep; its ``max_rules`` is the cap that held.
+    keep_dropped, threads, backend, costs, on_stage
+        As for :func:`search_rules`.
+    """
+    costs, chosen = [] if costs is None else costs, resolve_backend(backend)
     with timed(costs, "filter", on_stage):
         dropped = dropped_by_subset(antecedents, config.superset_filter, config.empty_rule, threads, chosen)
         rules, is_dropped = select_rules(antecedents, dropped, config.min_confidence, config.empty_rule)
@@ -116,7 +147,8 @@ def search_rules(
         if is_dropped.any():
             rules = rules.take(~is_dropped)
         for found in (rules, dropped_rules):
-            found.sort(rows.vocabulary)
+            found.sort(vocabulary)
+    max_rules = config.resolved_max_rules()
     return FoundRules(antecedents, rules, dropped_rules, confident_count, max_rules, chosen.name)
 
 

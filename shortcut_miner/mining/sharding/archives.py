@@ -1,11 +1,12 @@
 """Arrays with their facts in one file of the work folder, which is whole or not there."""
 
+import contextlib
 import json
 import os
 import threading
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,17 @@ def write_archive(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, npt
         draft.unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def opened(path: Path) -> Iterator[Mapping[str, npt.NDArray[Any]]]:
+    """Give a file's arrays by name, each read when it is asked for; or raise one of ERRORS."""
+    # NumPy leaves a file open that is no archive.
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        yield archive
+
+
 def read_facts(path: Path) -> dict[str, Any]:
     """Return the facts of a file, or raise one of ERRORS."""
-    with np.load(path, allow_pickle=False) as archive:
+    with opened(path) as archive:
         facts = json.loads(archive[FACTS].tobytes())
     if not isinstance(facts, dict):
         raise ValueError("facts of another shape than they were written in")

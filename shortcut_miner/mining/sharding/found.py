@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from shortcut_miner.mining.antecedents import Antecedents, root_of
 from shortcut_miner.mining.arrays import Ints, Level, Numbers
-from shortcut_miner.mining.sharding.archives import ERRORS, is_whole, read_facts, write_archive
+from shortcut_miner.mining.sharding.archives import ERRORS, is_whole, opened, read_facts, write_archive
 from shortcut_miner.mining.sharding.plans import Group, Plan
 
 _NAME = re.compile(r"found-(\d+)-(\d+)\.npz")
@@ -112,7 +112,7 @@ def _read_head(path: Path, key: str) -> Head | None:
         facts = read_facts(path)
         if facts["key"] != key:
             return None
-        with np.load(path, allow_pickle=False) as archive:
+        with opened(path) as archive:
             fields: dict[str, Any] = {name: archive[f"{name}_1"] for name in _FIELDS[:-1]}
             longer = archive["longer"]
         return Head(
@@ -224,7 +224,7 @@ def _lows(heads: Sequence[Head], cut: int, max_antecedent: int) -> list[Ints]:
         node = min(max(cut - offset, 0), len(head.items))
         low = np.zeros(max_antecedent + 1, np.int64)
         if node:
-            with np.load(head.path, allow_pickle=False) as archive:
+            with opened(head.path) as archive:
                 for size in range(1, len(head.sizes)):
                     node = int(archive[f"starts_{size}"][node])
                     low[size] = node
@@ -236,7 +236,7 @@ def _lows(heads: Sequence[Head], cut: int, max_antecedent: int) -> list[Ints]:
 def _fill(levels: Sequence[Level], head: Head, low: Ints, number: Numbers, done: Ints) -> Ints:
     """Write a file's antecedents after those that are done; return how many are done then."""
     after = done.copy()
-    with np.load(head.path, allow_pickle=False) as archive:
+    with opened(head.path) as archive:
         for k, size in enumerate(head.sizes):
             begin, stop = int(done[k]), int(done[k] + size - low[k])
             part = slice(low[k], None)

@@ -10,7 +10,7 @@ import numpy as np
 from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.mining.antecedents import MiningConfig
 from shortcut_miner.mining.arrays import Ints, Numbers
-from shortcut_miner.mining.sharding.archives import ERRORS, read_facts, write_archive
+from shortcut_miner.mining.sharding.archives import ERRORS, opened, read_facts, write_archive
 from shortcut_miner.mining.sharding.counting import Counted
 from shortcut_miner.mining.sharding.suffixes import bytes_of_rows, kept_rows
 from shortcut_miner.mining.threads import shares
@@ -145,7 +145,7 @@ def read_plan(folder: Path) -> Plan:
     path = folder / PLAN
     try:
         facts = read_facts(path)
-        with np.load(path, allow_pickle=False) as archive:
+        with opened(path) as archive:
             order, class_counts = archive["order"], archive["class_counts"]
             groups = tuple((int(first), int(stop)) for first, stop in archive["groups"])
         return Plan(

@@ -201,7 +201,7 @@ def run_shards(
     BackendError
         The engine broke too often.
     """
-    found = {group: find_heads(like.folder, plan.key, group) for group in plan.groups}
+    found = found_shards(like.folder, plan)
     failures = 0
     while missing := missing_groups(plan, found):
         try:
@@ -287,11 +287,16 @@ def _broken_text(plan: Plan, found: Found, engine: Engine, failures: int, error:
     return (
         f"executor {engine.name}: got {reason_of(error)} {failures} times, expected workers that live to the "
         f"end of a shard. Of {len(plan.groups):,} shards {len(numbers):,} are left, {numbers[-1]} next. Give "
-        " the workers more memory, or raise --shards."
+        "the workers more memory, or raise --shards."
     )
 
 
 # ---- putting together ----
+
+
+def found_shards(folder: Path, plan: Plan) -> Found:
+    """Return what there is of each shard in a work folder."""
+    return {group: find_heads(folder, plan.key, group) for group in plan.groups}
 
 
 def merge_shards(folder: Path, plan: Plan, found: Found) -> Antecedents:
