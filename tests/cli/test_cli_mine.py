@@ -111,7 +111,7 @@ def test_a_backend_that_is_not_there(
     assert (ran.code, ran.out, (tmp_path / "out").exists()) == (2, "", False)
     assert ran.err == (
         "error: backend cupy: got no cupy, expected all that it needs. Run pip install "
-        '"cupy-cuda12x[ctk]>=14" on a machine with an NVIDIA GPU and its driver, or choose another backend.\n'
+        '"cupy-cuda12x[ctk]>=14.1" on a machine with an NVIDIA GPU and its driver, or choose another backend.\n'
     )
     assert run_cli(*tokens, "--backend", "torch").code == 2
 
