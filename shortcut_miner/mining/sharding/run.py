@@ -256,7 +256,7 @@ def _heads_of(job: ShardJob, plan: Plan) -> list[Head]:
     if not heads:
         raise SourceError(
             f"{job.folder}: got nothing of shard {plan.groups.index(job.group)}, expected its worker's file. "
-            "Give --work a folder on a disk that all workers share."
+            "Choose a work folder on a disk that all workers share."
         )
     return heads
 
@@ -287,7 +287,7 @@ def _broken_text(plan: Plan, found: Found, engine: Engine, failures: int, error:
     return (
         f"executor {engine.name}: got {reason_of(error)} {failures} times, expected workers that live to the "
         f"end of a shard. Of {len(plan.groups):,} shards {len(numbers):,} are left, {numbers[-1]} next. Give "
-        "the workers more memory, or raise --shards."
+        "the workers more memory, or cut more shards."
     )
 
 
