@@ -19,9 +19,10 @@ from shortcut_miner.mining.sharding.counting import Counted, count_rows
 from shortcut_miner.mining.sharding.found import Head, find_heads, merged, missing_groups
 from shortcut_miner.mining.sharding.jobs import ShardJob, mine_shard, room_for_rows
 from shortcut_miner.mining.sharding.plans import PLAN, Group, Plan, key_of, plan_shards, read_plan, write_plan
+from shortcut_miner.mining.sharding.suffixes import placed_rows
 from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.options import check_counts
-from shortcut_miner.transactions import RowBlocks
+from shortcut_miner.transactions import RowBlocks, Transactions
 
 # So many shards a worker even out what estimates miss.
 _SHARDS_A_WORKER = 4
@@ -101,10 +102,14 @@ def mine_in_shards(
     engine = resolve_engine(distribution.executor)
     with work_folder(distribution.work) as folder:
         plan = make_plan(folder, rows, config, distribution, engine)
-        travelling = rows if engine.is_here else rows_in_files(folder, rows, plan.key)
+        placed = placed_rows(rows, plan.order) if isinstance(rows, Transactions) else rows
+        travelling = placed if engine.is_here else rows_in_files(folder, placed, plan.key)
         share = _worker_share(distribution.memory, engine)
         threads = max(1, (threads or thread_count()) // engine.workers) if engine.is_local else None
-        like = ShardJob(folder=folder, rows=travelling, backend=backend, threads=threads, memory=share)
+        like = ShardJob(
+            folder=folder, rows=travelling, are_placed=placed is not rows,
+            backend=backend, threads=threads, memory=share,
+        )  # fmt: skip
         return merge_shards(folder, plan, run_shards(plan, like, engine, on_stage))
 
 
