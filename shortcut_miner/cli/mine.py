@@ -123,7 +123,7 @@ def mine(
         return _mine_shard(table, work, shard, threads, backend, memory, shown)
     if table is None:
         raise ConfigError(
-            "TABLE: got none, expected a file to mine. Name it, or a step with --work and --shard."
+            "TABLE: missing, expected a value. Give it, or --shard instead. See: shortcut-miner mine --help"
         )
     options: dict[str, Any] = {
         "min_count": min_count,

@@ -137,7 +137,7 @@ def shard(
 
 
 def _check_work(work: Path, record: str) -> None:
-    check_out(work)
+    check_out(work, "--work")
     if work.exists() and any(work.iterdir()) and not (work / record).exists():
         raise ConfigError(
             f"--work {work}: got a folder with other files, expected an empty one or one of shards. "
