@@ -70,7 +70,8 @@ def read_frame(content: Content, columns: Sequence[str] | None = None) -> pl.Dat
     """
     if form_of(content) == "Parquet":
         with _parquet(content) as file:
-            return _frame(file.read(columns=columns), columns)
+            parts = [file.read_row_groups(groups, columns=columns) for groups in _groups(file)]
+            return _frame(pa.concat_tables(parts), columns)
     with _arrow(content) as (schema, batches):
         return _frame(pa.Table.from_batches(list(batches), schema), columns)
 
@@ -113,7 +114,27 @@ def _parquet_batches(file: Any, columns: Sequence[str], rows: int) -> Iterator[p
     ]
     longest = sum(sizes) / max(1, found.num_rows)
     rows = max(1, min(rows, int(_BYTES_AT_ONCE / max(1, longest))))
-    yield from file.iter_batches(rows, columns=list(columns))
+    for groups in _groups(file):
+        yield from file.iter_batches(rows, row_groups=groups, columns=list(columns))
+
+
+def _groups(file: Any) -> list[list[int]]:
+    """Return which row groups PyArrow can read together, in their order."""
+    groups = [*range(file.num_row_groups)]
+    # Lists of a dictionary's values (Polars' Categorical and Enum) are read from one row group only.
+    is_alone = any(map(_holds_dictionaries, file.schema_arrow.types))
+    return [[group] for group in groups] if is_alone and groups else [groups]
+
+
+def _holds_dictionaries(kind: pa.DataType) -> bool:
+    """Return whether a type holds others, one of which is a dictionary."""
+    nested = [kind.field(at).type for at in range(kind.num_fields)]
+    while nested:
+        inner = nested.pop()
+        if pa.types.is_dictionary(inner):
+            return True
+        nested += [inner.field(at).type for at in range(inner.num_fields)]
+    return False
 
 
 def read_through(path: Path) -> Columns:

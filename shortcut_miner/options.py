@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 PathText = str | PathLike[str]
 PathTexts = PathText | Sequence[PathText]  # one or several
 _MOST_SHOWN = 60  # characters of a wrong value
+# Measured: what a run holds of the smallest tables, and rounded up.
+_LEAST_MEMORY = 500_000_000
 
 OnBadRow = Literal["error", "skip"]
 OnMissing = Literal["error", "skip"]
@@ -162,18 +164,25 @@ def _shown(value: object) -> str:
 def memory_bytes(given: str | int | None) -> int | None:
     """Return an amount of memory in bytes; a number alone is bytes already.
 
+    Raises
+    ------
+    ConfigError
+        No amount, or less than a run takes whatever it works on.
+
     >>> memory_bytes("4GB"), memory_bytes("512 MB"), memory_bytes("1.5GiB"), memory_bytes(None)
     (4000000000, 512000000, 1610612736, None)
     """
-    if given is None or (isinstance(given, Integral) and not isinstance(given, bool) and given >= 1):
-        return given if given is None else int(given)
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([KMGT]i?)?B?\s*", str(given), re.IGNORECASE)
-    if found is None or not isinstance(given, str):
+    if given is None:
+        return None
+    found = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]+)?)\s*([KMGT]i?)?B?\s*", str(given), re.IGNORECASE)
+    if found is None or not isinstance(given, str | Integral):
         reject("memory", given, "an amount such as 4GB or 512MB")
     number, unit = found.groups()
     base = 1024 if unit and unit.lower().endswith("i") else 1000
     size = int(float(number) * base ** (" KMGT".index(unit[0].upper()) if unit else 0))
-    return size if size >= 1 else reject("memory", given, "an amount such as 4GB or 512MB")
+    if size < _LEAST_MEMORY:
+        reject("memory", given, "500MB or more, most of which libraries and kernels take")
+    return size
 
 
 def fill_in(config: "DataclassInstance", presets: Mapping[str, Mapping[str, Any]] | None = None) -> None:

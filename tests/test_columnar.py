@@ -24,6 +24,7 @@ TABLE = pl.DataFrame(
         "n": [1, 2, 3],
         "list": [["x"], [], None],
         "kind": pl.Series(["u", "v", "u"], dtype=pl.Categorical),
+        "kinds": pl.Series([["u"], None, ["w", "u"]], dtype=pl.List(pl.Categorical)),
         "box": pl.Series([[1.0, 2.0]] * 3, dtype=pl.Array(pl.Float32, 2)),
     }
 )

@@ -52,9 +52,10 @@ def mine_table(
     limits = SearchConfig(**asdict(search))
     config = asdict(reading) | asdict(search)
     chosen = resolve_backend(backend)
+    engine = resolve_engine(distribution.executor, distribution.memory)
     run = Run(
         MineFiles(path), chosen.name, threads or thread_count(), on_stage=on_stage, force=force,
-        executor=None if distribution.executor is None else resolve_engine(distribution.executor).name,
+        executor=None if distribution.executor is None else engine.name,
     )  # fmt: skip
     if distribution.memory is not None:
         run.limits["memory"] = distribution.memory

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import multiprocessing
 import os
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Any, TypeVar
 
 from shortcut_miner.errors import BackendError, ConfigError, reason_of
@@ -24,6 +26,10 @@ _FORMS = "local, local[N], dask://HOST:PORT, or slurm[:NAME=VALUE,...] such as s
 # How often an engine runs a part again whose worker was lost.
 RETRIES = 3
 _POLL_SECONDS = 1.0
+# Measured: what a worker holds before it has any rows.
+_BYTES_A_PROCESS = 250_000_000
+# Of a cluster, whose size may change: more shards than it has workers cost little, fewer leave some idle.
+_GUESSED_WORKERS = 8
 # The names that submitit gives parameters of any cluster; others are SLURM's.
 _SUBMITIT_NAMES = {
     "name", "timeout_min", "mem_gb", "nodes", "cpus_per_task", "gpus_per_node", "tasks_per_node",
@@ -42,7 +48,7 @@ class Engine:
     open : callable
         Takes the work folder; returns a context with the executor.
     workers : int
-        How many parts run at a time, as far as it is known.
+        How many parts run at a time; a guess where only the engine knows.
     is_local : bool
         Whether the workers share this machine's memory and processors.
     is_here : bool
@@ -56,7 +62,7 @@ class Engine:
     is_here: bool = False
 
 
-def resolve_engine(executor: str | Executor | None) -> Engine:
+def resolve_engine(executor: str | Executor | None, memory: int | None = None) -> Engine:
     """Return the engine behind the option ``executor``.
 
     Parameters
@@ -64,11 +70,13 @@ def resolve_engine(executor: str | Executor | None) -> Engine:
     executor : str, Executor or None
         "local" (a process for each processor), "local[N]", "dask://HOST:PORT", "slurm",
         "slurm:NAME=VALUE,..."; an executor of any engine, which stays open; or None: this process.
+    memory : int, optional
+        Bytes that this process and its workers on this machine may hold.
 
     Raises
     ------
     ConfigError
-        No such engine.
+        No such engine, or workers that take more than `memory` before they have any work.
     BackendError
         The engine's library is not installed.
 
@@ -78,18 +86,23 @@ def resolve_engine(executor: str | Executor | None) -> Engine:
     if executor is None:
         return Engine(name="this process", open=_here, is_local=True, is_here=True)
     if isinstance(executor, Executor):
-        return Engine(name=type(executor).__name__, open=lambda folder: contextlib.nullcontext(executor))
+        return Engine(
+            name=type(executor).__name__,
+            open=lambda folder: contextlib.nullcontext(executor),
+            workers=_GUESSED_WORKERS,
+        )
     if not isinstance(executor, str):
         reject("executor", executor, f"{_FORMS}; or an Executor")
     name, _, options = executor.partition(":")
     if executor == "local" or (executor.startswith("local[") and executor.endswith("]")):
-        return _local(executor)
-    if executor.startswith("dask://") and len(options) > len("//"):
+        return _local(executor, memory)
+    if name == "dask" and re.fullmatch(r"//.+:[0-9]+", options):
         _check_library("distributed", "dask", "dask")
-        return Engine(name=executor, open=partial(_dask, f"tcp:{options}"))
+        return Engine(name=executor, open=partial(_dask, f"tcp:{options}"), workers=_GUESSED_WORKERS)
     if name == "slurm":
         _check_library("submitit", "slurm", "slurm")
-        return Engine(name=name, open=partial(_slurm, _slurm_parameters(executor, options)))
+        parameters = _slurm_parameters(executor, options)
+        return Engine(name=name, open=partial(_slurm, parameters), workers=_GUESSED_WORKERS)
     return reject("executor", executor, _FORMS)
 
 
@@ -121,11 +134,18 @@ def _here(folder: Path) -> Iterator[Executor]:
 # ---- processes of this machine ----
 
 
-def _local(executor: str) -> Engine:
+def _local(executor: str, memory: int | None) -> Engine:
     text = executor.removeprefix("local").strip("[]")
     if executor != "local" and not (text.isdecimal() and int(text) >= 1):
         reject("executor", executor, f"a number of 1 or more in local[N], or {_FORMS}")
     workers = int(text) if text else _processors()
+    least = (workers + 1) * _BYTES_A_PROCESS
+    if memory is not None and memory < least:
+        reject(
+            "memory",
+            memory,
+            f"{least:,} bytes or more: each of {workers:,} workers takes a quarter GB for itself",
+        )
     return Engine(name=f"local[{workers}]", open=partial(_pool, workers), workers=workers, is_local=True)
 
 
@@ -252,9 +272,15 @@ def _settle(job: Any, future: Future[Any]) -> bool:
 def _slurm(parameters: dict[str, Any], folder: Path) -> Iterator[Executor]:
     import submitit
 
-    chosen = dict(parameters)
+    # Named, since of itself submitit would run the jobs right here where there is no SLURM.
+    chosen = {"cluster": "slurm"} | parameters
+    if chosen["cluster"] == "slurm" and which("srun") is None:
+        raise BackendError(
+            "executor slurm: got a machine without srun, expected one that SLURM takes jobs from. Run this on "
+            "the cluster's login node, or choose another executor."
+        )
     try:
-        jobs = submitit.AutoExecutor(folder / "slurm", cluster=chosen.pop("cluster", None))
+        jobs = submitit.AutoExecutor(folder / "slurm", cluster=chosen.pop("cluster"))
         jobs.update_parameters(**chosen)
     except (NameError, RuntimeError, TypeError, ValueError, AssertionError) as error:
         raise ConfigError(

@@ -67,7 +67,19 @@ class TestNames:
             assert pool.submit(int).result() == 0
 
     @pytest.mark.parametrize(
-        "name", ["local[0]", "local[x]", "dask://", "spark", "slurm:mem", "localhost", 3]
+        "name",
+        [
+            "local[0]",
+            "local[x]",
+            "dask://",
+            "dask://host",
+            "dask://:1",
+            "dask://host:port",
+            "spark",
+            "slurm:mem",
+            "localhost",
+            3,
+        ],  # fmt: skip
     )
     def test_that_are_none(self, name: Any) -> None:
         with pytest.raises(
@@ -84,6 +96,15 @@ class TestNames:
         assert str(error.value) == (
             f"executor {extra}: got no {library}, expected all that it needs. "
             f"Run pip install 'shortcut-miner[{extra}]', or choose another executor."
+        )
+
+    def test_workers_that_take_more_memory_than_there_may_be(self) -> None:
+        assert resolve_engine("local[3]", 1_000_000_000).workers == 3
+        with pytest.raises(ConfigError) as error:
+            resolve_engine("local[4]", 1_000_000_000)
+        assert str(error.value) == (
+            "memory: got 1000000000, expected 1,250,000,000 bytes or more: each of 4 workers takes a quarter GB "
+            "for itself. Change --memory."
         )
 
     def test_parameters_of_slurm(self) -> None:
@@ -160,6 +181,14 @@ def test_workers_that_do_not_share_the_disk(monkeypatch: pytest.MonkeyPatch) -> 
         SourceError, match=r"got nothing of shard 1, expected its worker's file\. Give --work"
     ):
         mine_in_shards(ROWS, CONFIG, Distribution(shards=2))
+
+
+def test_an_engine_of_unknown_size_gets_many_shards(single: Antecedents) -> None:
+    stages: list[str] = []
+    with ThreadPoolExecutor(1) as pool:
+        found = mine_in_shards(ROWS, CONFIG, Distribution(executor=pool), on_stage=stages.append)
+    assert is_single(found, single)
+    assert int(stages[-1].split()[3]) >= 16
 
 
 def test_slow_shards_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -270,6 +299,15 @@ def test_submitit_on_this_machine(single: Antecedents, tmp_path: Path) -> None:
     pytest.importorskip("submitit")
     where = Distribution(executor="slurm:cluster=local,timeout_min=5", shards=2, work=tmp_path)
     assert is_single(mine_in_shards(ROWS, CONFIG, where), single)
+
+
+def test_a_machine_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is run right here in its place."""
+    pytest.importorskip("submitit")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BackendError, match=r"^executor slurm: got a machine without srun, expected one that"):
+        mine_in_shards(ROWS, CONFIG, Distribution(executor="slurm:partition=cpu", work=tmp_path))
+    assert not (tmp_path / "slurm").exists()
 
 
 def test_a_parameter_that_submitit_does_not_know(tmp_path: Path) -> None:

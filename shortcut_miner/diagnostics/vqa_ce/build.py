@@ -109,9 +109,10 @@ def build(
     config = config.for_files(files, has_labels=opened is not None and opened.has_labels)
     chosen = resolve_backend(backend)
     distribution = distribution or Distribution()
+    engine = resolve_engine(distribution.executor, distribution.memory)
     run = Run(
         files=files, backend=chosen.name, threads=threads or thread_count(), on_stage=on_stage, force=force,
-        executor=None if distribution.executor is None else resolve_engine(distribution.executor).name,
+        executor=None if distribution.executor is None else engine.name,
     )  # fmt: skip
     run.check_out(out, outputs.COMMAND, options_of(config, limit), outputs.file_names(config))
     ready_to_mine = (

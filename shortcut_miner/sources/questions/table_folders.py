@@ -88,10 +88,8 @@ def split_for(part: Part, names: Collection[str], where: str, advice: str = GIVE
         if fitting:
             break
     expected = TRAINING if part == "training" else VALIDATION[0]
-    raise SourceError(
-        f"{where}: got the splits {examples(names, limit=20)}, expected one for {part} "
-        f"({', '.join(expected)}). {advice}."
-    )
+    told = f"the splits {examples(filter(None, names), limit=20)}" if any(names) else "no split in any row"
+    raise SourceError(f"{where}: got {told}, expected one for {part} ({', '.join(expected)}). {advice}.")
 
 
 def splits_of(folder: Path) -> dict[str, list[Path]]:
