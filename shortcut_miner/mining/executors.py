@@ -101,7 +101,13 @@ def resolve_engine(executor: str | Executor | None, memory: int | None = None) -
         return Engine(name=executor, open=partial(_dask, f"tcp:{options}"), workers=_GUESSED_WORKERS)
     if name == "slurm":
         _check_library("submitit", "slurm", "slurm")
-        parameters = _slurm_parameters(executor, options)
+        # Named, since of itself submitit would run the jobs right here where there is no SLURM.
+        parameters = {"cluster": "slurm"} | _slurm_parameters(executor, options)
+        if parameters["cluster"] == "slurm" and which("srun") is None:
+            raise BackendError(
+                "executor slurm: got a machine without srun, expected one that SLURM takes jobs from. Run "
+                "this on the cluster's login node, or choose another executor."
+            )
         return Engine(name=name, open=partial(_slurm, parameters), workers=_GUESSED_WORKERS)
     return reject("executor", executor, _FORMS)
 
@@ -141,11 +147,8 @@ def _local(executor: str, memory: int | None) -> Engine:
     workers = int(text) if text else _processors()
     least = (workers + 1) * _BYTES_A_PROCESS
     if memory is not None and memory < least:
-        reject(
-            "memory",
-            memory,
-            f"{least:,} bytes or more: each of {workers:,} workers takes a quarter GB for itself",
-        )
+        told = f"{least:,} bytes or more: each of {workers:,} workers takes a quarter GB itself"
+        reject("memory", memory, told)
     return Engine(name=f"local[{workers}]", open=partial(_pool, workers), workers=workers, is_local=True)
 
 
@@ -272,13 +275,7 @@ def _settle(job: Any, future: Future[Any]) -> bool:
 def _slurm(parameters: dict[str, Any], folder: Path) -> Iterator[Executor]:
     import submitit
 
-    # Named, since of itself submitit would run the jobs right here where there is no SLURM.
-    chosen = {"cluster": "slurm"} | parameters
-    if chosen["cluster"] == "slurm" and which("srun") is None:
-        raise BackendError(
-            "executor slurm: got a machine without srun, expected one that SLURM takes jobs from. Run this on "
-            "the cluster's login node, or choose another executor."
-        )
+    chosen = dict(parameters)
     try:
         jobs = submitit.AutoExecutor(folder / "slurm", cluster=chosen.pop("cluster"))
         jobs.update_parameters(**chosen)

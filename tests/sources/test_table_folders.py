@@ -189,3 +189,5 @@ def test_a_test_split_stands_in_for_validation_but_not_beside_it() -> None:
         split_for("validation", ["dev", "val"], "x")
     with pytest.raises(SourceError, match=r"expected one for training \(train, training\)"):
         split_for("training", ["a"], "x")
+    with pytest.raises(SourceError, match=r"^x: got no split in any row, expected one for training"):
+        split_for("training", [""], "x")
