@@ -160,9 +160,14 @@ def _processors() -> int:
 def _pool(workers: int, folder: Path) -> Iterator[Executor]:
     # Never forked: threads of libraries would not live on in the copy.
     spawn = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start_worker)
     try:
         yield pool
+    except BaseException:  # nobody waits for what the workers are at
+        for worker in set(multiprocessing.active_children()) - others:
+            worker.terminate()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 

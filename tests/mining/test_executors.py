@@ -172,6 +172,21 @@ def test_workers_that_do_not_share_the_disk(monkeypatch: pytest.MonkeyPatch) -> 
         mine_in_shards(ROWS, CONFIG, Distribution(shards=2))
 
 
+def test_an_error_or_interrupt_does_not_wait_for_running_shards(tmp_path: Path) -> None:
+    futures = []
+
+    def interrupted() -> None:
+        with resolve_engine("local[1]").open(tmp_path) as pool:
+            futures.append(pool.submit(time.sleep, PATIENCE))
+            while not futures[0].running():
+                time.sleep(0.01)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert isinstance(futures[0].exception(), BrokenProcessPool)
+
+
 def test_an_engine_of_unknown_size_gets_many_shards(single: Antecedents) -> None:
     stages: list[str] = []
     with ThreadPoolExecutor(1) as pool:
