@@ -327,3 +327,29 @@ def test_other_options_do_not_go_on_with_what_was_left(tmp_path: Path) -> None:
     build(files, other, tmp_path / "out", distribution=MEMORY)
     build(files, other, tmp_path / "whole")
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_files_that_change_sides_do_not_go_on_with_what_was_left(tmp_path: Path) -> None:
+    first, second, third = (
+        write_table(make_rows()[at : at + 300], tmp_path / f"{at}.parquet") for at in (0, 300, 600)
+    )
+
+    def stop(stage: str) -> None:
+        if stage == "match":
+            raise KeyboardInterrupt
+
+    left = VqaCeFiles(table=(first, second), val_table=(third,))
+    config = VqaCeConfig(**EVERYTHING)
+    with pytest.raises(KeyboardInterrupt):
+        build(left, config, tmp_path / "out", distribution=MEMORY, on_stage=stop)
+    files = VqaCeFiles(table=(first,), val_table=(second, third))
+    build(files, config, tmp_path / "out", distribution=MEMORY)
+    build(files, config, tmp_path / "whole")
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_a_build_that_writes_nothing_makes_the_folder_to_work_in(tmp_path: Path) -> None:
+    files, options = VqaCeFiles(**one_table(tmp_path)), {**EVERYTHING, "split_column": "split"}
+    within = Distribution(memory=MEMORY.memory, work=tmp_path / "some" / "where")
+    report = build(files, VqaCeConfig(**options), None, distribution=within)
+    assert report.rules.equals(build(files, VqaCeConfig(**options), None).rules)
