@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 from cli.commands import CHECKOUT
 
-from shortcut_miner import row_files, storage
+from shortcut_miner import frame_blocks, row_files, storage
 from shortcut_miner.diagnostics.vqa_ce import build as building
-from shortcut_miner.diagnostics.vqa_ce import frames, streamed
+from shortcut_miner.diagnostics.vqa_ce import streamed
 from shortcut_miner.diagnostics.vqa_ce.build import build
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
@@ -68,7 +68,7 @@ def write_table(rows: Rows, path: Path, **replaced: Any) -> Path:
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut everything that is cut into blocks into many."""
     monkeypatch.setattr(storage, "ROW_GROUP_SIZE", 64)
-    monkeypatch.setattr(frames, "ROWS_A_BLOCK", 50)
+    monkeypatch.setattr(frame_blocks, "ROWS_A_BLOCK", 50)
     monkeypatch.setattr(row_files, "ROWS_A_GROUP", 40)
     monkeypatch.setattr(streamed, "QuestionBatches", partial(QuestionBatches, rows=37))
     monkeypatch.setattr(streamed, "_LEAST_MEMORY", 1 << 12)

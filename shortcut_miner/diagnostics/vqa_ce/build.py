@@ -17,7 +17,6 @@ from shortcut_miner.datasets.folders import Run, options_of, publish
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.vqa_ce import figures, outputs, writing
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
-from shortcut_miner.diagnostics.vqa_ce.frames import DiskFrames, HeldFrames, Spool
 from shortcut_miner.diagnostics.vqa_ce.inputs import check_objects, count_questions, read_inputs
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
 from shortcut_miner.diagnostics.vqa_ce.prepared import Prepared, prepare_frames
@@ -29,6 +28,7 @@ from shortcut_miner.diagnostics.vqa_ce.streamed import (
     spool_memory,
 )
 from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables, open_tables, with_own_splits
+from shortcut_miner.frame_blocks import DiskFrames, FrameSpool, HeldFrames
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.executors import resolve_engine
 from shortcut_miner.mining.search import cut_text
@@ -51,7 +51,7 @@ class _Ready:
         Records, drops, notes and warnings.
     counts : mapping of str to int
         See :func:`shortcut_miner.diagnostics.vqa_ce.inputs.count_questions`.
-    spool : Spool
+    spool : FrameSpool
         For the validation questions with what the rules make of them.
     distribution : Distribution
         Where to mine, with a folder for what is in between.
@@ -60,7 +60,7 @@ class _Ready:
     prepared: Prepared
     facts: InputFacts
     counts: Mapping[str, int]
-    spool: Spool
+    spool: FrameSpool
     distribution: Distribution
 
 
