@@ -112,6 +112,27 @@ def test_processes_of_this_machine(single: Antecedents) -> None:
     assert stages[-1] == "mine, 8 of 8 shards"
 
 
+def test_an_interrupt_does_not_wait_for_shards(tmp_path: Path) -> None:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        resolve_engine("local[1]").open(tmp_path) as pool,
+    ):
+        future = pool.submit(time.sleep, 60)
+        wait_for(future.running)
+        raise KeyboardInterrupt
+    assert isinstance(future.exception(), BrokenProcessPool)
+
+
+def test_a_future_of_submitit_takes_what_asking_for_its_job_raises() -> None:
+    class Lost:
+        def done(self) -> bool:
+            raise OSError("no answer from squeue")
+
+    future: Future[None] = Future()
+    assert executors._settle(Lost(), future)
+    assert isinstance(future.exception(), OSError)
+
+
 def test_any_executor(single: Antecedents, tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         found = mine_in_shards(ROWS, CONFIG, Distribution(executor=pool, shards=5, work=tmp_path))

@@ -211,6 +211,17 @@ def test_a_shard_of_more_rows_than_fit_is_halved(tmp_path: Path, monkeypatch: py
     assert len(list(tmp_path.glob("found-*.npz"))) > 1
 
 
+def test_halves_are_not_hidden_by_what_was_found_of_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = encode(skewed_rows(300, 20, seed=9))
+    work = Distribution(shards=2, work=tmp_path)
+    mine_in_shards(rows, MiningConfig(min_count=2, max_rules=60), work)
+    monkeypatch.setattr(jobs, "room_for_rows", lambda memory: 100 * suffixes.BYTES_A_ROW)
+    config = MiningConfig(min_count=2, max_rules=10**6)
+    assert_same(mine_in_shards(rows, config, work), mine_antecedents(rows, config))
+
+
 # ---- kept rows ----
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.kernels_numba import family as kernels
 from shortcut_miner.mining.kernels_numba import rows as row_kernels
+from shortcut_miner.mining.kernels_numba.suffixes import add_totals
 from shortcut_miner.mining.threads import shares, thread_count
 from shortcut_miner.transactions import RowBlocks
 
@@ -101,15 +102,10 @@ def searched_family(
 
 def _margins(training: RowBlocks) -> tuple[Ints, Ints]:
     """Return the original rows of each class, and those with a class that hold each item."""
-    vocabulary = training.vocabulary
-    class_rows = np.zeros(max(vocabulary.class_count, 1), np.int64)
-    item_rows = np.zeros(vocabulary.item_count, np.int64)
+    class_rows = np.zeros(training.vocabulary.class_count, np.int64)
+    item_rows = np.zeros(training.vocabulary.item_count, np.int64)
     for block in training.blocks():
-        in_class = np.where(block.classes >= 0, block.weights, 0)
-        classes = np.maximum(block.classes, 0)
-        class_rows += np.bincount(classes, in_class, len(class_rows)).astype(np.int64)
-        each = np.repeat(in_class, np.diff(block.offsets))
-        item_rows += np.bincount(block.items, each, len(item_rows)).astype(np.int64)
+        add_totals(block.offsets, block.items, block.classes, block.weights, item_rows, class_rows)
     return class_rows, item_rows
 
 

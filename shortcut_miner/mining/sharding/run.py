@@ -24,6 +24,8 @@ from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.options import check_counts
 from shortcut_miner.transactions import RowBlocks, Transactions
 
+# What a row of a table takes at the peak of a build or a search in memory, measured on rows of 12 items.
+_BYTES_A_ROW = 1_500
 # So many shards a worker even out what estimates miss.
 _SHARDS_A_WORKER = 4
 _LOOK_SECONDS = 1.0
@@ -66,6 +68,10 @@ class Distribution:
     def is_asked(self) -> bool:
         """Whether a search is to be cut into parts, whatever holds its rows."""
         return (self.executor, self.shards, self.work) != (None, None, None)
+
+    def needs_files(self, rows: int) -> bool:
+        """Whether so many rows of a table go to files: if that is asked for, or memory does not hold them."""
+        return self.is_asked or self.memory is not None or rows * _BYTES_A_ROW > left()
 
 
 def mine_in_shards(

@@ -36,12 +36,7 @@ def placed_rows(rows: Transactions, order: Numbers) -> Transactions:
     known = np.flatnonzero(rows.classes >= 0)
     by_class = known[np.argsort(rows.classes[known], kind="stable")]
     offsets, items = project_rows(rows.offsets, rows.items, by_class, _places(rows.vocabulary, order))
-    vocabulary = Vocabulary(
-        words=range(len(order)),  # type: ignore[arg-type]  # as Vocabulary.without_names
-        objects=range(0),  # type: ignore[arg-type]
-        answers=range(rows.vocabulary.class_count),  # type: ignore[arg-type]
-        answer_counts=rows.vocabulary.answer_counts,
-    )
+    vocabulary = Vocabulary.of_sizes({"words": len(order)}, rows.vocabulary.answer_counts)
     return Transactions(offsets, items, rows.classes[by_class], rows.weights[by_class], vocabulary)
 
 
