@@ -1,4 +1,4 @@
-"""A folder for what a run keeps on disk while it works: found again by a rerun, and removed at the end.
+"""A folder for what a run keeps on disk while it works, found again by a rerun.
 
 It is told by its ``work.json``, which says what it is for. A folder of the same name without one is somebody
 else's: it is neither used nor touched.
@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def work_path(out: Path, within: Path | None = None) -> Path:
 
 
 @contextlib.contextmanager
-def work_folder(out: Path, purpose: Mapping[str, Any], within: Path | None = None) -> Iterator[Path]:
+def work_folder(out: Path | None, purpose: Mapping[str, Any], within: Path | None = None) -> Iterator[Path]:
     """Give the work folder of an output folder, with what an unfinished run for the same purpose left there.
 
     It is removed when the work is done, and when the input or an option was wrong. A run that ends otherwise
@@ -44,8 +45,8 @@ def work_folder(out: Path, purpose: Mapping[str, Any], within: Path | None = Non
 
     Parameters
     ----------
-    out : Path
-        Of the run.
+    out : Path or None
+        Of the run; of one that writes nothing the folder is new, and always removed.
     purpose : mapping
         All that what is kept depends on, as JSON: digests of inputs, options. What was left for another
         purpose, or by another version, is thrown away.
@@ -57,17 +58,43 @@ def work_folder(out: Path, purpose: Mapping[str, Any], within: Path | None = Non
     ConfigError
         Something else of this name, a folder that can't be written, or another run at work in it.
     """
+    if out is None:
+        with _new_folder(within) as folder:
+            yield folder
+        return
     folder = work_path(out, within)
-    record = {"package": _PACKAGE, "version": __version__, "purpose": dict(purpose)}
-    with _lock(folder):
-        with _writing(folder):
-            _start_over_unless(folder, json.loads(json.dumps(record)))
+    with kept_folder(folder, purpose):
         try:
             yield folder
         except (SourceError, ConfigError, SchemaError):
             shutil.rmtree(folder, ignore_errors=True)
             raise
         shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def kept_folder(folder: Path, purpose: Mapping[str, Any]) -> Iterator[Path]:
+    """Give a folder of this name that stays, with what earlier runs for the same purpose left there.
+
+    See :func:`work_folder` for what is thrown away, and for errors.
+    """
+    record = {"package": _PACKAGE, "version": __version__, "purpose": dict(purpose)}
+    with _lock(folder):
+        with _writing(folder):
+            _start_over_unless(folder, json.loads(json.dumps(record)))
+        yield folder
+
+
+@contextlib.contextmanager
+def _new_folder(within: Path | None) -> Iterator[Path]:
+    with contextlib.ExitStack() as stack:
+        with _writing(within or Path(tempfile.gettempdir())):
+            if within is not None:
+                within.mkdir(parents=True, exist_ok=True)
+            folder = tempfile.TemporaryDirectory(
+                prefix="shortcut-miner-", dir=within, ignore_cleanup_errors=True
+            )
+        yield Path(stack.enter_context(folder))
 
 
 def _lock(folder: Path) -> contextlib.ExitStack:
@@ -91,8 +118,8 @@ def _start_over_unless(folder: Path, record: Mapping[str, Any]) -> None:
     found = _record_in(path)
     if folder.is_symlink() or (there and found is None):
         raise ConfigError(
-            f"{folder}: got a folder that shortcut-miner did not make, expected none or its own: it would be "
-            "removed at the end. Move it elsewhere, or choose another --work."
+            f"{folder}: got a folder that shortcut-miner did not make, expected none or its own: what is "
+            "in it would be lost. Move it elsewhere, or choose another --work."
         )
     if found == record:
         return
@@ -119,8 +146,8 @@ def _writing(folder: Path) -> Iterator[None]:
         yield
     except BlockingIOError as error:
         raise ConfigError(
-            f"{folder}: got a folder in which another run is at work, expected one run at a time for each "
-            "--out. Wait for it, or choose another --out."
+            f"{folder}: got a folder in which another run is at work, expected one run at a time. Wait for "
+            "it, or choose another folder."
         ) from error
     except OSError as error:
         raise ConfigError(

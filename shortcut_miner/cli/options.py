@@ -218,14 +218,14 @@ def _exists(path: Path) -> bool:
         return False
 
 
-def check_out(out: Path, option: str = "--out") -> None:
+def check_out(out: Path) -> None:
     """Raise ConfigError now, not after minutes of work, if `out` is no folder that can be written."""
     nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
     if not nearest.is_dir():
         what = "a file" if nearest == out else f"a path below the file {nearest}"
-        raise ConfigError(f"{option} {out}: got {what}, expected a folder. Choose another name.")
+        raise ConfigError(f"--out {out}: got {what}, expected a folder. Choose another name.")
     if not os.access(nearest, os.W_OK | os.X_OK):
         raise ConfigError(
-            f"{option} {out}: got a folder that can't be written, expected one that can. "
+            f"--out {out}: got a folder that can't be written, expected one that can. "
             "Choose another folder or fix its permissions."
         )

@@ -107,7 +107,7 @@ def rules(
         print_json({"total": len(found), "rules": found.head(most).to_dicts()})
     else:
         print_rules(found.head(most))
-        note(shown, how_many(len(found), most))
+        note(shown, how_many(len(found), most, "--limit"))
     return DONE
 
 
@@ -142,10 +142,10 @@ def print_rules(found: "pl.DataFrame") -> None:
     print_table(headings, found.select(columns).rows(), right=_NUMBERS, spare=_SPARE)
 
 
-def how_many(total: int, most: int, option: str = "--limit") -> str:
+def how_many(total: int, most: int, option: str) -> str:
     """Return how many of the rules found are shown.
 
-    >>> how_many(1234, 20)
+    >>> how_many(1234, 20, "--limit")
     '20 of 1,234 rules; see more with --limit 1234'
     """
     if total > most:
@@ -185,7 +185,7 @@ def explain(
         if len(explanation.rules) or verdict or max_q is not None:
             print_text("")
             print_rules(explanation.rules.head(most))
-            note(shown, how_many(len(explanation.rules), most))
+            note(shown, how_many(len(explanation.rules), most, "--limit"))
     return DONE
 
 

@@ -3,7 +3,6 @@
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Literal
 
 import polars as pl
@@ -16,12 +15,11 @@ from shortcut_miner.sources.item_tables import (
     item_reading,
     item_rows,
     listed_items,
-    opened_table,
-    read_table,
+    read_opened,
     with_answer,
 )
 from shortcut_miner.sources.opening.column_pieces import PIECE_ROWS, comes_in_pieces, read_pieces
-from shortcut_miner.sources.opening.files import Source
+from shortcut_miner.sources.opening.files import Opened
 from shortcut_miner.sources.opening.flat_tables import FlatTable
 from shortcut_miner.sources.opening.nested import is_text
 from shortcut_miner.sources.opening.reading import RECORD, Reading
@@ -36,7 +34,9 @@ class ItemBatches:
 
     Attributes
     ----------
-    path, columns, skip_bad_rows, limit
+    file, flat : Opened, FlatTable
+        What :func:`.item_tables.open_items` gives.
+    columns, skip_bad_rows, limit
         As :func:`.item_tables.read_table` takes them.
     rows : int
         Of a batch at most.
@@ -44,7 +44,8 @@ class ItemBatches:
         What each whole pass found.
     """
 
-    path: Path
+    file: Opened
+    flat: FlatTable
     columns: Columns
     skip_bad_rows: bool
     limit: int | None = None
@@ -58,6 +59,11 @@ class ItemBatches:
             raise ValueError("reading: known after a pass over batches()")
         return self.found[-1]
 
+    def whole(self) -> Reading:
+        """Return all rows at once, as :func:`.item_tables.read_table` does."""
+        flat = dataclasses.replace(self.flat, decisions=Counter())
+        return read_opened(self.file, flat, self.columns, skip_bad_rows=self.skip_bad_rows, limit=self.limit)
+
     def batches(self) -> Iterator[pl.DataFrame]:
         """Give the rows that have an answer in file order; no batch is empty.
 
@@ -66,25 +72,22 @@ class ItemBatches:
 
         Raises
         ------
-        SourceError, ConfigError
+        SourceError
             As there. Rows without an answer are told when all have been read: what was given before is to be
             thrown away.
         """
-        source, flat = opened_table(self.path, self.columns)
-        if comes_in_pieces(flat):
-            yield from _in_pieces(self, source, flat)
-        else:
-            yield from _in_slices(self)
+        yield from _in_pieces(self) if comes_in_pieces(self.flat) else _in_slices(self)
 
 
 def _in_slices(asked: ItemBatches) -> Iterator[pl.DataFrame]:
-    whole = read_table(asked.path, asked.columns, skip_bad_rows=asked.skip_bad_rows, limit=asked.limit)
+    whole = asked.whole()
     yield from whole.table.iter_slices(asked.rows)
     digest = row_sums(whole.table).sha256()
     asked.found.append(dataclasses.replace(whole, table=whole.table.clear(), content_sha256=digest))
 
 
-def _in_pieces(asked: ItemBatches, source: Source, flat: FlatTable) -> Iterator[pl.DataFrame]:
+def _in_pieces(asked: ItemBatches) -> Iterator[pl.DataFrame]:
+    flat = dataclasses.replace(asked.flat, decisions=Counter())  # each pass decides anew
     sums: list[RowSums] = []
     columns = pl.DataFrame()
     total = 0
@@ -103,7 +106,7 @@ def _in_pieces(asked: ItemBatches, source: Source, flat: FlatTable) -> Iterator[
         raise
     lost = total - sums[0].rows
     check_answers(flat, asked.columns, lost, total, skip_bad_rows=asked.skip_bad_rows)
-    asked.found.append(item_reading(source, flat, columns, lost, sums[0].sha256()))
+    asked.found.append(item_reading(asked.file, flat, columns, lost, sums[0].sha256()))
 
 
 def _pieces(asked: ItemBatches, flat: FlatTable, *kinds: Kind) -> Iterator[pl.DataFrame]:

@@ -10,8 +10,8 @@ import polars as pl
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.options import named_items
 from shortcut_miner.sources.opening.columns import Column
-from shortcut_miner.sources.opening.files import Source, open_source
-from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table
+from shortcut_miner.sources.opening.files import Opened, open_source
+from shortcut_miner.sources.opening.flat_tables import FlatTable, open_flat_file
 from shortcut_miner.sources.opening.item_columns import attributes, item_needs
 from shortcut_miner.sources.opening.json_text import decoding_error
 from shortcut_miner.sources.opening.nested import TEXTS, holds_texts, is_text, unpacked
@@ -60,7 +60,13 @@ def read_table(path: Path, columns: Columns, *, skip_bad_rows: bool, limit: int 
     ConfigError
         Neither words nor objects nor item columns.
     """
-    source, flat = opened_table(path, columns)
+    return read_opened(*open_items(path, columns), columns, skip_bad_rows=skip_bad_rows, limit=limit)
+
+
+def read_opened(
+    file: Opened, flat: FlatTable, columns: Columns, *, skip_bad_rows: bool, limit: int | None
+) -> Reading:
+    """Return what :func:`read_table` returns of a table that :func:`open_items` has opened."""
     table, problems = read_columns(flat, columns.needs(), limit=limit)
     if problems:
         raise _unfit(flat, problems)
@@ -68,13 +74,12 @@ def read_table(path: Path, columns: Columns, *, skip_bad_rows: bool, limit: int 
     known = with_answer(rows)
     lost = len(rows) - len(known)
     check_answers(flat, columns, lost, len(rows), skip_bad_rows=skip_bad_rows)
-    return item_reading(source, flat, known, lost)
+    return item_reading(file, flat, known, lost)
 
 
-def opened_table(path: Path, columns: Columns) -> tuple[Source, FlatTable]:
-    """Return a table that has all columns to read; see :func:`read_table` for errors."""
-    source = open_source(path, keep_workbooks=True)
-    flat = open_table(source)
+def open_items(path: Path, columns: Columns) -> tuple[Opened, FlatTable]:
+    """Return a file, and its table, which has all columns to read; see :func:`read_table` for errors."""
+    file, flat = open_flat_file(path)
     if columns.words is None and columns.objects is None and not named_items(columns.item_columns):
         raise ConfigError(
             f"--words, --objects: got neither, expected a column of items of {flat.path}. Name one or both "
@@ -82,13 +87,14 @@ def opened_table(path: Path, columns: Columns) -> tuple[Source, FlatTable]:
         )
     needs = columns.needs()
     if missing := flat.missing(needs):
-        check_no_other_kind(source, [need.names[0] for need in needs.values()])
+        whole = open_source(path, keep_workbooks=True)
+        check_no_other_kind(whole, [need.names[0] for need in needs.values()])
         raise SourceError(
             f"{flat.path}: got a table with the columns {examples(flat.columns, limit=20) or 'none'}, "
             f"expected {examples(dict.fromkeys(missing))} too. "
             "Name its columns with --words, --objects, --item-columns and --answer."
         )
-    return source, flat
+    return file, flat
 
 
 def item_rows(
@@ -126,13 +132,13 @@ def check_answers(flat: FlatTable, columns: Columns, lost: int, total: int, *, s
 
 
 def item_reading(
-    source: Source, flat: FlatTable, table: pl.DataFrame, lost: int, content_sha256: str | None = None
+    file: Opened, flat: FlatTable, table: pl.DataFrame, lost: int, content_sha256: str | None = None
 ) -> Reading:
     """Return what was read: the rows, or none of them and their digest."""
     return Reading(
         table=table,
         kind=f"items {flat.form}",
-        file=source.facts(),
+        file=file.facts(),
         dropped={WITHOUT_ANSWER: lost} if lost else {},
         notes=flat.notes,
         content_sha256=content_sha256,

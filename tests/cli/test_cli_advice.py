@@ -36,7 +36,6 @@ OF_OTHERS = {
 NOT_SAID = {
     ("repeat", "shortcut_miner.publishing._check_options", "--force"),
     ("export", "shortcut_miner.exports.export._some_of", "--on-missing"),  # the end of a score command
-    ("shard", "shortcut_miner.cli.options.check_out", "--out"),  # its folder is --work
 }
 # Writes no folder of results: what publishing says is never said there.
 NOT_PUBLISHED = ("shard",)

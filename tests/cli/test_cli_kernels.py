@@ -16,7 +16,7 @@ from cli.commands import CHECKOUT, Ran, RunCli, contents, options, spawn_cli
 
 from shortcut_miner import kernel_cache
 from shortcut_miner.cli import kernels
-from shortcut_miner.cli.mine import KERNELS
+from shortcut_miner.cli.mine_options import KERNELS as MINE_KERNELS
 from shortcut_miner.cli.options import Shown
 from shortcut_miner.mining.backends import choose_backend
 
@@ -96,7 +96,7 @@ def test_mining_needs_the_files_that_it_names(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     table.write_text("w,answer\n" + "a b c,x\n" * 9)
     needed = python(FILES_NEEDED, "mine", str(table), "--words", "w", "--superset-filter", "all", "--quiet")
-    assert json.loads(needed) == [*KERNELS]
+    assert json.loads(needed) == [*MINE_KERNELS]
 
 
 @dataclass(frozen=True, eq=False)

@@ -329,8 +329,8 @@ def test_memory_workers_and_shards_do_not_show(run_cli: RunCli, built: Path, tmp
     """Only run.json says them; the folder in between is gone."""
     table = ("--table", built / "questions.parquet", "--columns", "labels=objects", "--val-share", 0.3)
     scale = ("--memory", "2GB", "--executor", "local[2]", "--shards", 3, "--work", tmp_path / "between")
-    for out, how in (("plain", ()), ("scaled", scale)):
-        ran = run_cli("vqa-ce", "build", *table, *how, "--out", tmp_path / out)
+    for out, given in (("plain", ()), ("scaled", scale)):
+        ran = run_cli("vqa-ce", "build", *table, *given, "--out", tmp_path / out)
         assert ran.code == 0, ran.err
     without = ("run.json",)
     assert contents(tmp_path / "scaled", without=without) == contents(tmp_path / "plain", without=without)

@@ -1,15 +1,17 @@
 """Whether two backends agree, job by job and number by number, on any rows."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.mining.antecedents import Antecedents, MiningConfig
-from shortcut_miner.mining.arrays import Ints
+from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.backends import Backend
 from shortcut_miner.mining.filters import select_rules
 from shortcut_miner.mining.matches import Accepted, MatchTotals
+from shortcut_miner.mining.sharding.suffixes import kept_rows
 from shortcut_miner.mining.trie import RuleIndex, index_rules
 from shortcut_miner.transactions import Transactions
 
@@ -21,6 +23,7 @@ def assert_backends_agree(one: Backend, other: Backend, rows: Transactions, conf
     """Check all jobs of a search, its filters and its rules' matches; return how many antecedents it has."""
     mined, expected = (backend.mine_antecedents(rows, config, None) for backend in (one, other))
     assert_same_antecedents(mined, expected)
+    assert_same_first_items(one, other, rows, config, expected.item_names)
     for superset_filter in ("none", "immediate", "all"):
         for empty_rule in (False, True):
             left, right = (
@@ -40,6 +43,18 @@ def assert_same_antecedents(mined: Antecedents, expected: Antecedents) -> None:
     assert_same_arrays([mined.item_names], [expected.item_names], "item_names")
     for size, (left, right) in enumerate(zip(mined.levels, expected.levels, strict=True)):
         assert_same_arrays(left, right, f"length {size}")
+
+
+def assert_same_first_items(
+    one: Backend, other: Backend, rows: Transactions, config: MiningConfig, order: Numbers
+) -> None:
+    """Check the searches of three shards: of the rarest first items, of those between, of the last ones."""
+    cuts = [0, len(order) // 2, len(order) - len(order) // 8, len(order)]
+    for first, stop in itertools.pairwise(cuts):
+        kept = kept_rows(rows, order, first, stop)
+        assert kept is not None
+        parts = (backend.mine_first_items(kept, order, first, stop, config, None) for backend in (one, other))
+        assert_same_antecedents(*parts)
 
 
 def assert_same_matches(one: Backend, other: Backend, index: RuleIndex, rows: Transactions) -> None:

@@ -27,8 +27,9 @@ def compile_with_nvrtc(library: ctypes.CDLL, name: str, architecture: int) -> No
     program = ctypes.c_void_p()
     source = kernel_source(name).encode()
     assert library.nvrtcCreateProgram(ctypes.byref(program), source, name.encode(), 0, None, None) == 0
-    options = (ctypes.c_char_p * 2)(f"-arch=compute_{architecture}".encode(), b"-std=c++17")
-    status = library.nvrtcCompileProgram(program, 2, options)
+    given = ("-std=c++17", f"-arch=sm_{architecture}", "--device-as-default-execution-space")  # as CuPy does
+    options = (ctypes.c_char_p * len(given))(*(option.encode() for option in given))
+    status = library.nvrtcCompileProgram(program, len(given), options)
     size = ctypes.c_size_t()
     library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)

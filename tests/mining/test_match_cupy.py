@@ -45,6 +45,9 @@ def backend_on(device: Device) -> Backend:
     return dataclasses.replace(
         jobs_cupy.BACKEND,
         mine_antecedents=lambda rows, config, threads: mine_jobs.mine_on(device, rows, config),
+        mine_first_items=lambda rows, order, first, stop, config, threads: mine_jobs.mine_first_items_on(
+            device, rows, order, first, stop, config
+        ),
         dropped_by_subset=lambda mined, which, empty, threads: filter_jobs.dropped_on(
             device, mined, which, empty
         ),

@@ -21,6 +21,7 @@ from shortcut_miner.encoding import encode_training
 from shortcut_miner.errors import BackendError
 from shortcut_miner.mining.antecedents import Antecedents, MiningConfig
 from shortcut_miner.mining.backends import resolve_backend
+from shortcut_miner.mining.jobs_cupy import mine as mine_jobs
 from shortcut_miner.mining.jobs_cupy import plans
 from shortcut_miner.mining.jobs_cupy.device import Device
 from shortcut_miner.mining.jobs_cupy.mine import mine_first_items_on, mine_on
@@ -327,6 +328,16 @@ def test_first_items(data: st.DataObject, table: Table, max_rules: int | None) -
     part = suffixes(transactions, order, first, stop)
     found = mine_first_items_on(data.draw(DEVICES), part, order, first, stop, config)
     assert_same(found, NUMBA.mine_first_items(part, order, first, stop, config, 1))
+
+
+def test_what_a_part_took_is_there_for_other_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    released: list[bool] = []
+    device = dataclasses.replace(host_device(), release=lambda: released.append(True))
+    monkeypatch.setattr(mine_jobs, "cuda_device", lambda: device)
+    order = np.arange(SKEWED.vocabulary.item_count, dtype=np.int32)
+    found = mine_jobs.mine_first_items(SKEWED, order, 0, len(order), config_of(20, 2))
+    assert_same(found, NUMBA.mine_first_items(SKEWED, order, 0, len(order), config_of(20, 2), 1))
+    assert released == [True]
 
 
 def test_first_items_together_are_the_whole_search() -> None:

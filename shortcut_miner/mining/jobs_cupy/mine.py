@@ -50,7 +50,10 @@ def mine_first_items(
     threads: int | None = None,
 ) -> Antecedents:
     """See :func:`shortcut_miner.mining.miner.mine_first_items`; the device has threads of its own."""
-    return mine_first_items_on(cuda_device(), rows, order, first, stop, config)
+    device = cuda_device()
+    found = mine_first_items_on(device, rows, order, first, stop, config)
+    device.release()  # other processes may mine other parts on the same device
+    return found
 
 
 def mine_on(device: Device, transactions: Transactions, config: MiningConfig) -> Antecedents:

@@ -2,8 +2,9 @@
 // to the next. What is not proportional to the occurrences is done with array functions (jobs_cupy/levels.py).
 //
 // A node is an antecedent X; an occurrence is a row that holds X, with the place after X's last item. The
-// entries of an occurrence are the row's later items. All kernels take rows and occurrences in the same order. Every occurrence has LANES threads, which share its
-// entries; neither the order of the rows nor that of the occurrences matters, since all sums are of integers.
+// entries of an occurrence are the row's later items. All kernels take the arrays of rows and of occurrences
+// first. Every occurrence has LANES threads, which share its entries; neither the order of the rows nor that of
+// the occurrences matters, since all sums are of integers.
 #include "threads.cuh"
 
 #define LANES 8

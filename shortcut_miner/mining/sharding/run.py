@@ -100,7 +100,7 @@ def mine_in_shards(
         Files of rows, or of what was found, are damaged or gone.
     """
     engine = resolve_engine(distribution.executor)
-    with work_folder(distribution.work) as folder:
+    with _folder_for_shards(distribution.work) as folder:
         plan = make_plan(folder, rows, config, distribution, engine)
         placed = placed_rows(rows, plan.order) if isinstance(rows, Transactions) else rows
         travelling = placed if engine.is_here else rows_in_files(folder, placed, plan.key)
@@ -114,7 +114,7 @@ def mine_in_shards(
 
 
 @contextlib.contextmanager
-def work_folder(work: Path | None) -> Iterator[Path]:
+def _folder_for_shards(work: Path | None) -> Iterator[Path]:
     """Give the folder for what is in between: the one named, or one that is removed at the end."""
     if work is None:
         with tempfile.TemporaryDirectory(prefix="shortcut-miner-") as folder:

@@ -4,6 +4,7 @@
 """
 
 import contextlib
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +33,15 @@ from shortcut_miner.sources.opening.columns import (
 )
 from shortcut_miner.sources.opening.containers import is_eval_log, is_workbook, zip_contents
 from shortcut_miner.sources.opening.csv_text import TextTable, read_csv
-from shortcut_miner.sources.opening.files import Source
+from shortcut_miner.sources.opening.files import (
+    Opened,
+    Source,
+    file_facts,
+    find_file,
+    in_background,
+    open_source,
+    system_errors,
+)
 from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
     ParsedJson,
@@ -121,6 +130,26 @@ class FlatTable:
             for name, need in needs.items()
             if names[name] is None and not need.is_optional
         ]
+
+
+def open_flat_file(path: str | os.PathLike[str]) -> tuple[Opened, FlatTable]:
+    """Return a file, and what it holds as a flat table; see :func:`open_source` and :func:`open_table`.
+
+    Parquet and Arrow are left on disk: columns that nobody asks for, such as images, are never read.
+    """
+    if isinstance(path, str | Path):
+        shown, (place, member) = str(path), find_file(Path(path))
+        if member is None and place.is_file():
+            with system_errors(shown, place), place.open("rb") as handle:
+                start = handle.read(8)
+            if columnar_form(start):
+                file = Opened(
+                    path=shown, packing=(), name=place.name, size=place.stat().st_size, member=None,
+                    digest=in_background(lambda: file_facts(place).sha256),
+                )  # fmt: skip
+                return file, open_columns(place, shown)
+    source = open_source(path, keep_workbooks=True)
+    return source, open_table(source)
 
 
 def open_table(source: Source) -> FlatTable:

@@ -6,25 +6,15 @@ Forms: Parquet, Arrow, CSV, JSON Lines, a JSON list of records, xlsx.
 import os
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 
 import polars as pl
 
-from shortcut_miner.columnar import columnar_form
 from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow, named_columns
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.class_labels import Classes
-from shortcut_miner.sources.opening.files import (
-    Opened,
-    facts_of_all,
-    file_facts,
-    find_file,
-    in_background,
-    open_source,
-    system_errors,
-)
-from shortcut_miner.sources.opening.flat_tables import open_columns, open_table, with_classes
+from shortcut_miner.sources.opening.files import facts_of_all
+from shortcut_miner.sources.opening.flat_tables import open_flat_file, with_classes
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
 from shortcut_miner.sources.questions.table_rows import (
@@ -81,19 +71,8 @@ def open_question_table(path: str | os.PathLike[str], classes: Classes | None = 
     SourceError
         The file can't be read, or is damaged.
     """
-    if isinstance(path, str | Path):
-        shown, (place, member) = str(path), find_file(Path(path))
-        if member is None and place.is_file():
-            with system_errors(shown, place), place.open("rb") as handle:
-                start = handle.read(8)
-            if columnar_form(start):
-                file = Opened(
-                    path=shown, packing=(), name=place.name, size=place.stat().st_size, member=None,
-                    digest=in_background(lambda: file_facts(place).sha256),
-                )  # fmt: skip
-                return QuestionTable(flat=with_classes(open_columns(place, shown), classes or {}), file=file)
-    source = open_source(path, keep_workbooks=True)
-    return QuestionTable(flat=with_classes(open_table(source), classes or {}), file=source)
+    file, flat = open_flat_file(path)
+    return QuestionTable(flat=with_classes(flat, classes or {}), file=file)
 
 
 def read_question_table(
