@@ -67,6 +67,7 @@ def build(table: Path, options: list[str], scratch: Path) -> dict[str, Any]:
             "counts": manifest["counts"],
             "stages": run["stages"],
             "threads": run["threads"],
+            "limits": run.get("limits", {}),
         }
 
 

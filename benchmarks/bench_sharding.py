@@ -2,11 +2,12 @@
 
     python benchmarks/bench_sharding.py --runs 3
 
-The rows of ``scale_rows.py`` lie in files, as a build in bounded memory has them. "single" mines them in
-one piece, loaded beforehand; all others read the files again for every shard, write what each shard found,
-and put it together. Each run is a process of its own, and cases take turns; kernels are loaded before the
-clock starts, but for workers of ``local[N]``, whose start is part of the cost. All must find the same, to
-the last count.
+The rows are those of ``scale_rows.py``. "single" mines them in one piece. Shards are mined one after
+another by one process, from rows in memory or, as a build in bounded memory has them, from files that are
+read again for every shard; what each found is written, and put together in the end. ``local[N]`` are
+processes, which get the rows by files. Each run is a process of its own, and cases take turns; kernels are
+loaded before the clock starts, but for the workers of ``local[N]``, whose start is part of the cost. All
+must find the same, to the last count.
 """
 
 import argparse
@@ -22,7 +23,7 @@ from typing import Any
 from measuring import header, markdown_table, megabytes, run_child, seconds
 
 PACKAGES = ("numba", "numpy", "pyarrow")
-CASES = ("single", "1", "2", "8", "64", "local[2]")
+CASES = ("single", "1", "2", "8", "64", "8 files", "64 files", "local[2]")
 EXECUTOR_SHARDS = 8
 
 
@@ -57,14 +58,14 @@ def search(case: str, folder: Path, min_count: int, threads: int | None) -> dict
     if case.startswith("local"):
         distribution = Distribution(executor=case, shards=EXECUTOR_SHARDS)
     else:
-        distribution = Distribution(shards=None if case == "single" else int(case))
+        distribution = Distribution(shards=None if case == "single" else int(case.split()[0]))
     children = resource.RUSAGE_CHILDREN
     wall, cpu = time.perf_counter(), time.process_time()
     if case == "single":
         found = mine_antecedents(whole, config, backend="numba", threads=threads)
     else:
-        del whole
-        found = mine_in_shards(rows, config, distribution, backend="numba", threads=threads)
+        held = rows if case.endswith("files") else whole
+        found = mine_in_shards(held, config, distribution, backend="numba", threads=threads)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     usage = resource.getrusage(children)
     digest = hashlib.sha256(found.item_names.tobytes())
@@ -131,9 +132,12 @@ def compare(arguments: argparse.Namespace) -> None:
 
 def case_name(case: str) -> str:
     """Return a case in words."""
+    if case == "single":
+        return case
     if case.startswith("local"):
         return f"{EXECUTOR_SHARDS} shards, `{case}`"
-    return case if case == "single" else f"{case} shard{'s' * (case != '1')}"
+    count, _, files = case.partition(" ")
+    return f"{count} shard{'s' * (count != '1')}{', rows in files' * bool(files)}"
 
 
 def main() -> None:

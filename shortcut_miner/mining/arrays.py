@@ -23,11 +23,11 @@ class Level(NamedTuple):
     starts: Ints
 
 
-class DistinctRows(NamedTuple):
-    """Different rows as CSR, and where to find them by hash.
+class KeptRows(NamedTuple):
+    """Rows as CSR with room for more; ``size`` is (rows, items, rows merged so far).
 
-    ``table`` has the hash in its upper half and the row's number + 1 in its lower one, else 0. ``size`` is
-    (rows, items); the arrays may have room for more.
+    Those merged so far are the first ones, all different. ``table`` finds them: it has a row's hash in its
+    upper half and the row's number + 1 in its lower one, else 0.
     """
 
     offsets: Ints

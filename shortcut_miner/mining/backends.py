@@ -35,7 +35,7 @@ _KNOWN = {
     "cupy": _Known(
         "cupy",
         "shortcut_miner.mining.jobs_cupy",
-        'pip install "cupy-cuda12x[ctk]>=14" on a machine with an NVIDIA GPU and its driver',
+        'pip install "cupy-cuda12x[ctk]>=14.1" on a machine with an NVIDIA GPU and its driver',
     ),
     "numba": _Known("numba", "shortcut_miner.mining.jobs_numba", "pip install numba"),
 }

@@ -258,8 +258,7 @@ def _slurm(parameters: dict[str, Any], folder: Path) -> Iterator[Executor]:
         jobs.update_parameters(**chosen)
     except (NameError, RuntimeError, TypeError, ValueError, AssertionError) as error:
         raise ConfigError(
-            f"executor slurm: got {reason_of(error)}, expected parameters that submitit knows. "
-            "Change --executor."
+            f"executor slurm: got {reason_of(error)}, expected parameters that submitit knows. Change them."
         ) from error
     submitted = _Submitted(jobs)
     try:

@@ -157,5 +157,5 @@ def cut_text(max_rules: int, *, derived: bool) -> str:
     of_memory = f", {which_fit()}" if derived else ""
     return (
         f"mining stopped after max_rules = {max_rules:,} antecedents{of_memory}; what it found is exact, but "
-        "longer rules of rarer items are missing. Raise --min-count or --max-rules."
+        "longer rules of rarer items are missing. Raise min_count or max_rules."
     )

@@ -36,7 +36,10 @@ OF_OTHERS = {
 NOT_SAID = {
     ("repeat", "shortcut_miner.publishing._check_options", "--force"),
     ("export", "shortcut_miner.exports.export._some_of", "--on-missing"),  # the end of a score command
+    ("shard", "shortcut_miner.cli.options.check_out", "--out"),  # its folder is --work
 }
+# Writes no folder of results: what publishing says is never said there.
+NOT_PUBLISHED = ("shard",)
 
 
 @dataclass
@@ -119,23 +122,34 @@ def reached(start: Place) -> set[Place]:
 def texts_of(place: Place) -> Iterator[str]:
     """Yield the texts of a place that are no docstrings."""
     node = MODULES[place[0]].defined[place[1]]
-    documents = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Expr)}
+    seen = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Expr)}
     for one in ast.walk(node):
-        if isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in documents:
+        if isinstance(one, ast.JoinedStr):  # one message, whatever is filled in
+            seen |= {id(part) for part in one.values}
+            yield "".join(part.value if isinstance(part, ast.Constant) else "…" for part in one.values)
+        elif isinstance(one, ast.Constant) and isinstance(one.value, str) and id(one) not in seen:
             yield one.value
 
 
 def advised(place: Place) -> set[str]:
     """Return the options that texts of a place name, but for those of commands that the same text names."""
     return {option for text in texts_of(place) for option in OPTION.findall(text)} - {
-        option for text in texts_of(place) for one in commands_in(text) for option in options_of(one)
+        option
+        for text in texts_of(place)
+        for one in commands_in(text)
+        for option in (*options_of(one), "--help")
     }
 
 
 def commands_in(text: str) -> list[Command]:
     """Return the commands that a text names, as in "fpvg or swapmix build --detections"."""
     words = {*re.findall(r"[\w-]+", text)}
-    return [command for command in COMMANDS if len(command.words) > 1 and words >= {*command.words}]
+    return [
+        command
+        for command in COMMANDS
+        if (len(command.words) > 1 and words >= {*command.words})
+        or f"shortcut-miner {command.words[0]} " in f"{text} "
+    ]
 
 
 def entry(command: Command) -> Place:
@@ -168,8 +182,13 @@ OWN = [command for command in COMMANDS if " ".join(command.words) not in OF_OTHE
 @pytest.mark.parametrize("command", OWN, ids=lambda command: " ".join(command.words))
 def test_messages_name_options_that_the_command_has(command: Command) -> None:
     options = options_of(command)
-    wrong = {(place, option) for place, option in told_by(command) if option not in options}
     name = " ".join(command.words)
+    wrong = {
+        (place, option)
+        for place, option in told_by(command)
+        if option not in options
+        and not (name in NOT_PUBLISHED and place.startswith("shortcut_miner.publishing."))
+    }
     assert wrong <= {(place, option) for who, place, option in NOT_SAID if who == name}
 
 
@@ -197,7 +216,7 @@ def test_what_is_said_where_is_found() -> None:
     for place, option in (
         ("sources.answers.answer_column.check_columns", "--columns"),
         ("sources.answers.predictions._settled", "--on-duplicate"),
-        ("sources.opening.reading.settle", "--on-bad-row"),
+        ("sources.opening.reading.refuse_bad", "--on-bad-row"),
         ("datasets.answers._advice", "--on-missing"),
         ("options.named_columns", "--columns"),
         ("diagnostics.vqa_ce.score._scorer", "--soft-labels"),

@@ -111,7 +111,8 @@ def test_a_backend_that_is_not_there(
     assert (ran.code, ran.out, (tmp_path / "out").exists()) == (2, "", False)
     assert ran.err == (
         "error: backend cupy: got no cupy, expected all that it needs. Run pip install "
-        '"cupy-cuda12x[ctk]>=14" on a machine with an NVIDIA GPU and its driver, or choose another backend.\n'
+        '"cupy-cuda12x[ctk]>=14.1" on a machine with an NVIDIA GPU and its driver, '
+        "or choose another backend.\n"
     )
     assert run_cli(*tokens, "--backend", "torch").code == 2
 
@@ -183,7 +184,7 @@ def test_a_cut_search_keeps_what_it_found_and_says_so(run_cli: RunCli, tmp_path:
     assert ran.code == 3
     assert ran.err.splitlines()[0] == (
         "warning: mining stopped after max_rules = 3 antecedents; what it found is exact, but longer "
-        "rules of rarer items are missing. Raise --min-count or --max-rules."
+        "rules of rarer items are missing. Raise min_count or max_rules."
     )
     manifest = json.loads((out / "manifest.json").read_text())
     assert (manifest["config"]["max_rules"], manifest["figures"]) == (3, {"is_complete": False})
@@ -209,7 +210,7 @@ def test_a_cap_that_memory_sets(run_cli: RunCli, tmp_path: Path, monkeypatch: py
     assert cut.err.splitlines()[0] == (
         "warning: mining stopped after max_rules = 4 antecedents, which fit in the free memory at about "
         f"{memory.BYTES_AN_ANTECEDENT} bytes each; what it found is exact, but longer rules of rarer "
-        "items are missing. Raise --min-count or --max-rules."
+        "items are missing. Raise min_count or max_rules."
     )
     manifests, runs = (
         [json.loads((tmp_path / folder / name).read_text()) for folder in ("whole", "cut")]

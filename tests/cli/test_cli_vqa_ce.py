@@ -320,3 +320,37 @@ def test_a_table_is_split_from_the_command_line(run_cli: RunCli, tmp_path: Path)
     ran = run_cli("vqa-ce", "sweep", *tokens, "--val-share", "0.5", "--min-counts", "3,5", "--format", "json")
     assert ran.code == 0, ran.err
     assert {one["min_count"] for one in ran.json["sweep"]} == {3, 5}
+
+
+# ---- memory ----
+
+
+def test_memory_workers_and_shards_do_not_show(run_cli: RunCli, built: Path, tmp_path: Path) -> None:
+    """Only run.json says them; the folder in between is gone."""
+    table = ("--table", built / "questions.parquet", "--columns", "labels=objects", "--val-share", 0.3)
+    scale = ("--memory", "2GB", "--executor", "local[2]", "--shards", 3, "--work", tmp_path / "between")
+    for out, how in (("plain", ()), ("scaled", scale)):
+        ran = run_cli("vqa-ce", "build", *table, *how, "--out", tmp_path / out)
+        assert ran.code == 0, ran.err
+    without = ("run.json",)
+    assert contents(tmp_path / "scaled", without=without) == contents(tmp_path / "plain", without=without)
+    run = json.loads((tmp_path / "scaled" / "run.json").read_text())
+    assert (run["executor"], run["limits"]["memory"]) == ("local[2]", 2_000_000_000)
+    assert [*(tmp_path / "between").iterdir()] == []
+
+
+@pytest.mark.parametrize(
+    ("option", "given", "told"),
+    [
+        ("--memory", "much", "memory: got 'much', expected an amount such as 4GB or 512MB"),
+        ("--memory", "0GB", "memory: got '0GB', expected an amount"),
+        ("--executor", "cluster", "executor: got 'cluster', expected local, local[N], dask://HOST:PORT, or"),
+    ],
+)
+def test_scale_without_meaning_is_told(
+    run_cli: RunCli, built: Path, option: str, given: str, told: str
+) -> None:
+    table = ("--table", built / "questions.parquet", "--columns", "labels=objects", "--val-share", 0.3)
+    ran = run_cli("vqa-ce", "build", *table, "--dry-run", option, given)
+    assert (ran.code, ran.out) == (2, "")
+    assert told in ran.err

@@ -31,16 +31,17 @@ ROLES = ("train_questions", "train_annotations", "val_questions", "val_annotatio
 JOBS = [field.name for field in dataclasses.fields(Backend) if field.name != "name"]
 
 
-def write_cupy(folder: Path, device_count: str, compiler_version: str) -> None:
-    """Write a package of that name that answers how many devices there are, and which compiler."""
+def write_cupy(folder: Path, device_count: str, array: str = "None", version: str = "14.1.0") -> None:
+    """Write a package of that name that answers how many devices there are, and makes an array on one."""
     (folder / "cupy").mkdir()
     (folder / "cupy" / "__init__.py").write_text(
         f"""
+__version__ = {version!r}
 class cuda:
     class runtime:
         getDeviceCount = staticmethod(lambda: {device_count})
-    class nvrtc:
-        getVersion = staticmethod(lambda: {compiler_version})
+def arange(stop):
+    return {array}
 def fail(message):
     raise RuntimeError(message)
 """
@@ -82,38 +83,40 @@ class TestResolve:
             resolve_backend("cupy")
         assert str(error.value) == (
             "backend cupy: got no cupy, expected all that it needs. "
-            'Run pip install "cupy-cuda12x[ctk]>=14" on a machine with an NVIDIA GPU and its driver, '
+            'Run pip install "cupy-cuda12x[ctk]>=14.1" on a machine with an NVIDIA GPU and its driver, '
             "or choose another backend."
         )
         assert str(choose_backend("auto")) == "backend: numba (no cupy)"
         assert str(choose_backend("numba")) == "backend: numba (asked for)"
 
     @pytest.mark.parametrize(
-        ("count", "compiler", "lack"),
+        ("cupy", "lack"),
         [
-            ("0", "0", "no CUDA device"),
-            ("fail('cudaErrorNoDevice: none')", "0", "no CUDA device (cudaErrorNoDevice: none)"),
-            ("1", "fail('no libnvrtc')", "no CUDA compiler (no libnvrtc)"),
+            (("0",), "no CUDA device"),
+            (("fail('cudaErrorNoDevice: none')",), "no CUDA device (cudaErrorNoDevice: none)"),
+            (("1", "fail('no headers')"), "no CUDA device that computes (no headers)"),
+            (("1", "None", "14.0.1"), "CuPy 14.0.1"),
+            (("1", "None", "9.6.0"), "CuPy 9.6.0"),
         ],
     )
     def test_no_device_that_answers(
-        self, count: str, compiler: str, lack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, cupy: tuple[str, ...], lack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        write_cupy(tmp_path, count, compiler)
+        write_cupy(tmp_path, *cupy)
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "cupy", raising=False)
         with pytest.raises(BackendError) as error:
             resolve_backend("cupy")
         assert str(error.value) == (
             f"backend cupy: got {lack}, expected all that it needs. "
-            'Run pip install "cupy-cuda12x[ctk]>=14" on a machine with an NVIDIA GPU and its driver, '
+            'Run pip install "cupy-cuda12x[ctk]>=14.1" on a machine with an NVIDIA GPU and its driver, '
             "or choose another backend."
         )
         assert str(choose_backend("auto")) == f"backend: numba ({lack})"
         monkeypatch.delitem(sys.modules, "cupy")
 
     def test_a_device_that_answers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        write_cupy(tmp_path, "1", "0")
+        write_cupy(tmp_path, "1", version="15.0.0rc1")
         monkeypatch.syspath_prepend(tmp_path)
         monkeypatch.delitem(sys.modules, "cupy", raising=False)
         assert str(choose_backend("auto")) == "backend: cupy (a CUDA device answers)"

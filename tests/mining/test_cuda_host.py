@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cuda_host import arrays
 from cuda_host.host import HEADER, as_bits, compiled_text, host_device, run_grid
 
 from shortcut_miner.mining.jobs_cupy import plans
@@ -61,39 +62,38 @@ def run() -> Any:
 
 @pytest.mark.parametrize("descending", [False, True])
 def test_a_barrier_comes_before_what_others_wrote_is_read(run: Any, descending: bool) -> None:
-    given = np.arange(5 * 96)
-    turned = np.zeros_like(given)
-    run("reverse", 5, 96, given, turned, descending=descending)
-    np.testing.assert_array_equal(turned, given.reshape(5, 96)[:, ::-1].ravel())
+    given, turned = np.arange(5 * 96), arrays.zeros(5 * 96, np.int64)
+    run("reverse", 5, 96, arrays.asarray(given), turned, descending=descending)
+    np.testing.assert_array_equal(arrays.to_host(turned), given.reshape(5, 96)[:, ::-1].ravel())
 
 
 def test_shuffles_and_atomics(run: Any) -> None:
     given = np.random.default_rng(0).integers(-(1 << 40), 1 << 40, 1000)
-    of_warp, of_all = np.zeros(1024, np.int64), np.zeros(1, np.uint64)
-    run("sums", 8, 128, given, 1000, of_warp, of_all)
+    of_warp, of_all = arrays.zeros(1024, np.int64), arrays.zeros(1, np.uint64)
+    run("sums", 8, 128, arrays.asarray(given), 1000, of_warp, of_all)
     expected = np.append(given, np.zeros(24, np.int64)).reshape(-1, 32).sum(axis=1)
-    np.testing.assert_array_equal(of_warp, np.repeat(expected, 32))
-    assert of_all.astype(np.int64)[0] == given.sum()
+    np.testing.assert_array_equal(arrays.to_host(of_warp), np.repeat(expected, 32))
+    assert arrays.to_host(of_all).astype(np.int64)[0] == given.sum()
 
 
 def test_parts_of_a_warp_vote_by_themselves(run: Any) -> None:
-    of_step = np.zeros(16, np.int64)
+    of_step = arrays.zeros(16, np.int64)
     run("votes", 1, 32, of_step)
     expected = [
         (0x55 << (8 * quarter) if step % 2 == 0 else 0xAA << (8 * quarter)) if step <= quarter else 0
         for quarter in range(4)
         for step in range(4)
     ]
-    assert of_step.tolist() == expected
+    assert arrays.to_host(of_step).tolist() == expected
 
 
 @pytest.mark.parametrize("turn", [0, 1, 3, 100])
 def test_threads_come_between_a_look_and_an_atomic(run: Any, turn: int) -> None:
-    slots, won = np.zeros(7, np.uint64), np.zeros(1, np.uint64)
+    slots, won = arrays.zeros(7, np.uint64), arrays.zeros(1, np.uint64)
     run("claims", 4, 64, slots, 7, won, atomics_a_turn=turn)
-    assert won[0] == 7
+    assert int(won[0]) == 7
     # The first thread of each slot has it, unless another came between: here that is so with 3.
-    assert (slots.tolist() == [*range(1, 8)]) == (turn != 3)
+    assert (arrays.to_host(slots).tolist() == [*range(1, 8)]) == (turn != 3)
 
 
 @pytest.mark.parametrize("lanes", [2, 8])
@@ -104,13 +104,18 @@ def test_what_a_device_does_not_define_is_an_error(run: Any, lanes: int) -> None
 
 
 def test_wrong_arguments_are_errors(run: Any) -> None:
-    numbers = np.arange(64)
+    numbers = arrays.arange(64)
     with pytest.raises(TypeError, match="int32"):
         run("reverse", 1, 32, numbers.astype(np.int32), numbers)
     with pytest.raises(TypeError, match="strides"):
         run("reverse", 1, 32, numbers[::2], numbers)
     with pytest.raises(TypeError, match="takes 2 arguments, not 1"):
         run("reverse", 1, 32, numbers)
+    with pytest.raises(TypeError, match="not an array of the device"):
+        run("reverse", 1, 32, np.arange(64), numbers)
+    # A kernel reads eight bytes, whatever a number of NumPy's has.
+    with pytest.raises(TypeError, match="whole numbers are of type Count"):
+        run("waits_alone", 1, 32, np.int32(4))
 
 
 def test_grids_are_no_larger_than_a_launch_may_be(monkeypatch: pytest.MonkeyPatch) -> None:

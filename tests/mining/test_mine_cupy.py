@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from cuda_host.arrays import DeviceArray
 from cuda_host.host import host_device
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -194,8 +195,9 @@ def test_rows_are_sorted_in_parts(room: int) -> None:
             expected.append((transactions.classes[row], items))
     device = host_device()
     found = project_rows(device, send_rows(device, transactions), numbers, 40, room)
-    lists = [found.items[low:high].tolist() for low, high in itertools.pairwise(found.offsets)]
-    assert [*zip(found.classes.tolist(), lists, strict=True)] == expected
+    offsets, items, classes = map(device.to_host, (found.offsets, found.items, found.classes))
+    lists = [items[low:high].tolist() for low, high in itertools.pairwise(offsets)]
+    assert [*zip(classes.tolist(), lists, strict=True)] == expected
 
 
 @given(
@@ -249,7 +251,7 @@ def short_of_memory(device: Device, most_bytes: int) -> Device:
     """Return a device on which kernels with more than so many bytes of arrays fail."""
 
     def launch(source: str, kernel: str, blocks: int, size: int, given: tuple[Any, ...]) -> None:
-        if sum(array.nbytes for array in given if isinstance(array, np.ndarray)) > most_bytes:
+        if sum(array.nbytes for array in given if isinstance(array, DeviceArray)) > most_bytes:
             raise MemoryError
         device.launch(source, kernel, blocks, size, given)
 

@@ -179,7 +179,7 @@ def test_groups_are_cut_until_their_rows_fit() -> None:
     config = MiningConfig(min_count=2, max_rules=100)
 
     def needed(group: tuple[int, int]) -> int:
-        kept = kept_rows(rows, counted.order(2), *group)
+        kept = kept_rows(rows, counted.order(2), *group, merge=True)
         assert kept is not None
         return suffixes.bytes_of_rows(len(kept), len(kept.items))
 
@@ -227,7 +227,7 @@ def test_kept_rows_are_suffixes_once(table: Table, data: st.DataObject) -> None:
         if rows.classes[k] >= 0 and kept & {*order[first:stop].tolist()}:
             key = (kept, int(rows.classes[k]))
             expected[key] = expected.get(key, 0) + int(rows.weights[k])
-    found = kept_rows(rows, order, first, stop)
+    found = kept_rows(rows, order, first, stop, merge=True)
     assert found is not None
     lists = np.split(found.items, found.offsets[1:-1]) if len(found) else []
     keys = [(frozenset(one.tolist()), int(label)) for one, label in zip(lists, found.classes, strict=True)]
@@ -235,16 +235,41 @@ def test_kept_rows_are_suffixes_once(table: Table, data: st.DataObject) -> None:
     assert dict(zip(keys, found.weights.tolist(), strict=True)) == expected
 
 
-def test_kept_rows_grow_beyond_their_first_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = encode(skewed_rows(500, 40, seed=10))
+def test_many_kept_rows_are_merged_as_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = encode(skewed_rows(900, 12, seed=10))
     order = count_rows(rows).order(1)
-    whole = kept_rows(rows, order, 0, 40)
-    monkeypatch.setattr(suffixes, "_FIRST_ROWS", 1)
-    monkeypatch.setattr(suffixes, "_FIRST_ITEMS", 1)
-    grown = kept_rows(rows, order, 0, 40)
-    assert whole is not None and grown is not None
+    few = kept_rows(rows, order, 6, 12)
+    merged = kept_rows(rows, order, 6, 12, merge=True)
+    monkeypatch.setattr(suffixes, "_UNMERGED_ROWS", 1)
+    monkeypatch.setattr(suffixes, "_UNMERGED_ITEMS", 1)
+    many = kept_rows(rows, order, 6, 12)
+    assert few is not None and merged is not None and many is not None
+    assert len(many) < len(few) // 2
     for name in ("offsets", "items", "classes", "weights"):
-        np.testing.assert_array_equal(getattr(whole, name), getattr(grown, name))
+        np.testing.assert_array_equal(getattr(many, name), getattr(merged, name), strict=True)
+
+
+def test_rows_without_room_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = encode(skewed_rows(900, 12, seed=10))
+    order = count_rows(rows).order(1)
+    merged = kept_rows(rows, order, 6, 12, merge=True)
+    assert merged is not None
+    enough = suffixes.bytes_of_rows(len(merged), len(merged.items))
+    assert kept_rows(rows, order, 6, 12, room=enough) is not None
+    assert kept_rows(rows, order, 6, 12, room=enough - 1) is None
+
+
+def test_placed_rows_are_the_same_rows() -> None:
+    rows = encode(skewed_rows(200, 12, seed=12))
+    order = count_rows(rows).order(20)
+    placed = suffixes.placed_rows(rows, order)
+    assert (np.diff(placed.classes) >= 0).all()
+    inverse = mine_antecedents(
+        dataclasses.replace(placed, weights=placed.weights), MiningConfig(min_count=20)
+    )
+    single = mine_antecedents(rows, MiningConfig(min_count=20))
+    np.testing.assert_array_equal(order[inverse.item_names], single.item_names)
+    assert inverse.count == single.count
 
 
 # ---- what is there already ----

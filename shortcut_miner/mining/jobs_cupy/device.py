@@ -18,6 +18,8 @@ from shortcut_miner.errors import reason_of
 from shortcut_miner.mining.jobs_cupy import plans
 
 SOURCES = Path(__file__).parents[1] / "kernels_cupy"
+# Before, a sort that ran out of memory went on in none and gave back rubbish.
+_LEAST_CUPY = (14, 1)
 _INCLUDE = re.compile(r'^#include "(\w+\.cuh)"$', re.MULTILINE)
 
 # (source, kernel, blocks, threads of a block, arguments)
@@ -45,7 +47,7 @@ class Device:
     out_of_memory : type
         What the array module raises where memory is short.
     release : callable
-        Gives back memory that is kept for later arrays.
+        Gives back memory, of the device and of the host, that is kept for later arrays.
     """
 
     name: str
@@ -77,7 +79,7 @@ class Device:
         threads : int
             How many threads have work; 0 launches nothing.
         *arguments
-            Arrays of the device, contiguous, or whole numbers.
+            Arrays of the device, contiguous, or Python's whole numbers.
         block_size : int
             Threads of a block.
         """
@@ -109,12 +111,16 @@ def cuda_device() -> Device:
         given = tuple(np.int64(value) if isinstance(value, int) else value for value in arguments)
         _compiled(source, kernel)((blocks,), (block_size,), given)
 
-    pool = cupy.get_default_memory_pool()
+    pool, pinned = cupy.get_default_memory_pool(), cupy.get_default_pinned_memory_pool()
 
     def free_bytes() -> int:
         free = int(cupy.cuda.runtime.memGetInfo()[0] + pool.free_bytes())
         limit = pool.get_limit()  # 0: CuPy may take all there is
         return min(free, limit - pool.used_bytes()) if limit else free
+
+    def release() -> None:
+        pool.free_all_blocks()
+        pinned.free_all_blocks()
 
     properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
     return Device(
@@ -123,8 +129,8 @@ def cuda_device() -> Device:
         launch=launch,
         free_bytes=free_bytes,
         to_host=cupy.asnumpy,
-        out_of_memory=cupy.cuda.memory.OutOfMemoryError,
-        release=pool.free_all_blocks,
+        out_of_memory=MemoryError,  # CuPy's own is one, and what its sorts raise is a plain one
+        release=release,
     )
 
 
@@ -137,15 +143,19 @@ def no_device_reason() -> str:
         cupy = import_module("cupy")
     except ImportError as error:
         return "no CuPy" if error.name == "cupy" else "a CuPy that can't be imported"
+    version = str(cupy.__version__)
+    if tuple(map(int, version.split(".")[:2])) < _LEAST_CUPY:
+        return f"CuPy {version}"
     try:
-        count = cupy.cuda.runtime.getDeviceCount()
+        if not cupy.cuda.runtime.getDeviceCount():
+            return "no CUDA device"
     except Exception as error:  # CuPy's own, whose type is only there with CUDA
         return f"no CUDA device ({reason_of(error)})"
     try:
-        cupy.cuda.nvrtc.getVersion()
+        cupy.arange(1)  # compiled and launched: that takes NVRTC, CUDA's headers and memory of the device
     except Exception as error:
-        return f"no CUDA compiler ({reason_of(error)})"
-    return "" if count else "no CUDA device"
+        return f"no CUDA device that computes ({reason_of(error)})"
+    return ""
 
 
 @cache

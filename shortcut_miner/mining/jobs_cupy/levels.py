@@ -185,9 +185,7 @@ def search_children(
 
 def _starts_by_node(xp: Array, best: Best, nodes: int) -> Array:
     """Return where the pairs of each node start: int64[nodes + 1]."""
-    starts = xp.zeros(nodes + 1, np.int64)
-    starts[1:] = xp.cumsum(xp.bincount(best.nodes, minlength=nodes))
-    return starts
+    return xp.searchsorted(best.nodes, xp.arange(nodes + 1))
 
 
 def find_best(

@@ -60,7 +60,7 @@ def _totals(
         for first, stop in row_ranges(rows, room // 2, np.diff(accepted.offsets)):
             block = place_rows(device, index, rows, first, stop)
             counts = [xp.zeros(stop - first, np.uint64) for _ in range(2)]
-            firsts = [xp.full(stop - first, _NONE).view(np.uint64) for _ in range(2)]
+            firsts = [xp.full(stop - first, _NONE, np.int64).view(np.uint64) for _ in range(2)]
             starts = accepted.offsets[first : stop + 1]
             device.run(
                 "match", "match_rows", block.slots, *block.arrays,

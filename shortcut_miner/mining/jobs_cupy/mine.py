@@ -127,7 +127,7 @@ def _prepare(
 
     def prepare(room: int) -> _Job:
         raw = send_rows(device, transactions)
-        single = _frequent_items(device, raw, min_count, room // 2)
+        single = _frequent_items(device, raw, transactions.item_frequency, min_count, room // 2)
         single = single.take(ordered(single))
         count = len(single.items)
         numbers = np.full(item_count, -1, np.int32)
@@ -164,10 +164,9 @@ def _found_from(
     return Antecedents((root_level(transactions, stop - first), *levels), job.single.items, is_complete)
 
 
-def _frequent_items(device: Device, rows: DeviceRows, min_count: int, share: int) -> _Items:
-    """Return the items that reach `min_count` with some class, by number."""
+def _frequent_items(device: Device, rows: DeviceRows, frequency: Ints, min_count: int, share: int) -> _Items:
+    """Return the items that reach `min_count` with some class, by number; `frequency` is theirs in rows."""
     xp, to_host = device.xp, device.to_host
-    frequency = to_host(xp.bincount(rows.items, minlength=rows.item_count))
     known = xp.flatnonzero(rows.classes >= 0)
     candidates = xp.arange(rows.item_count, dtype=np.int32)
     found = [(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int64))]

@@ -24,6 +24,7 @@ from shortcut_miner.transactions import Transactions
 
 # First items are cut into this many chunks a thread; each chunk costs a pass over all rows.
 _CHUNKS_A_THREAD = 8
+_LEAST_WORK = 1 << 22
 # A thread's output buffer has room for this many antecedents, or for its share of a fraction of all that may
 # be kept; memory is taken as it is filled.
 _FIRST_BUFFER = 1 << 19
@@ -134,9 +135,11 @@ def _search(
     max_rules = config.resolved_max_rules()
     if config.max_antecedent < 2 or not job.work[first:stop].any():
         return [], True
-    chunks = [
-        (first + low, first + high) for low, high in shares(job.work[first:stop], _CHUNKS_A_THREAD * threads)
-    ]
+    work = job.work[first:stop]
+    count = _CHUNKS_A_THREAD * threads
+    if threads == 1:  # nothing to balance
+        count = min(count, 1 + int(work.sum()) // _LEAST_WORK)
+    chunks = [(first + low, first + high) for low, high in shares(work, count)]
     gathered = Gathered(len(chunks), max(max_rules - (stop - first), 0))
     buffer_room = max(_FIRST_BUFFER, max_rules // (_BUFFERS_SHARE * threads))
     local = threading.local()

@@ -25,28 +25,78 @@ def add_suffixes(begin, offsets, items, classes, weights, place, first, stop, ke
     Of each row with a class the items whose place is `first` or later are kept, in the row's own order, if
     some place is before `stop`.
     """
-    out_items, size = kept.items, kept.size
-    most_rows = min(len(kept.classes), len(kept.table) // 2)
+    out_items, out_offsets, size = kept.items, kept.offsets, kept.size
+    count, low = size[0], size[1]
+    reached = len(classes)
     for row in range(begin, len(classes)):
-        if classes[row] < 0:
-            continue
-        top = size[1]
-        if size[0] >= most_rows or top + offsets[row + 1] - offsets[row] > len(out_items):
-            return row
-        has_first = False
-        code = np.uint64(classes[row] + 1)
+        if count >= len(kept.classes) or low + offsets[row + 1] - offsets[row] > len(out_items):
+            reached = row
+            break
+        has_first = classes[row] < 0
+        top = low
         for position in range(offsets[row], offsets[row + 1]):
             # No branch on kept or not: what is not kept is overwritten.
             item = items[position]
-            is_kept = place[item] >= first
-            has_first |= is_kept & (place[item] < stop)
-            mixed = (code ^ np.uint64(item)) * _MULTIPLIER
-            code = mixed ^ (mixed >> _SHIFT) if is_kept else code
+            has_first |= (place[item] >= first) & (place[item] < stop)
             out_items[top] = item
-            top += is_kept
-        if has_first:
-            _add_last(kept, top, classes[row], weights[row], np.int64(code >> np.uint64(33)))
-    return len(classes)
+            top += place[item] >= first
+        if has_first and classes[row] >= 0:
+            kept.classes[count] = classes[row]
+            kept.weights[count] = weights[row]
+            count += 1
+            out_offsets[count] = low = top
+    size[0], size[1] = count, low
+    return reached
+
+
+@njit(nogil=True, cache=True)
+def merge_rows(kept):
+    """Make one row of rows with equal items and class, their weights added; all are merged then.
+
+    The table has twice as many places as there are rows, or more.
+    """
+    offsets, items, table, size = kept.offsets, kept.items, kept.table, kept.size
+    mask = len(table) - 1
+    count = size[2]
+    low = offsets[count]
+    begin = low
+    for row in range(count, size[0]):
+        end = offsets[row + 1]
+        code = np.uint64(kept.classes[row] + 1)
+        for position in range(begin, end):
+            code = (code ^ np.uint64(items[position])) * _MULTIPLIER
+            code ^= code >> _SHIFT
+        key = np.int64(code >> np.uint64(33))
+        slot = key & mask
+        while table[slot]:
+            other = (table[slot] & _LOWER_HALF) - 1
+            if table[slot] >> _HALF == key and _are_equal(kept, other, row, begin, end):
+                kept.weights[other] += kept.weights[row]
+                break
+            slot = (slot + 1) & mask
+        else:
+            for position in range(begin, end):
+                items[low + position - begin] = items[position]
+            low += end - begin
+            kept.classes[count] = kept.classes[row]
+            kept.weights[count] = kept.weights[row]
+            count += 1
+            table[slot] = (key << _HALF) | count
+            offsets[count] = low
+        begin = end
+    size[0], size[1], size[2] = count, low, count
+
+
+@njit(nogil=True, cache=True)
+def _are_equal(kept, other, row, begin, end):
+    """Return whether a merged row equals a later one, whose items are at begin..end."""
+    start = kept.offsets[other]
+    if kept.classes[other] != kept.classes[row] or kept.offsets[other + 1] - start != end - begin:
+        return False
+    same = 0
+    while same < end - begin and kept.items[start + same] == kept.items[begin + same]:
+        same += 1
+    return same == end - begin
 
 
 @njit(nogil=True, cache=True)
@@ -59,40 +109,3 @@ def refill_table(old, table):
             while table[slot]:
                 slot = (slot + 1) & mask
             table[slot] = entry
-
-
-@njit(nogil=True, cache=True)
-def _add_last(kept, top, row_class, weight, code):
-    """Make the items from ``size[1]`` to `top` a row, unless an equal one is there: then add the weight.
-
-    `code` is their hash with the class, of 31 bits.
-    """
-    table, size = kept.table, kept.size
-    low = size[1]
-    mask = len(table) - 1
-    slot = code & mask
-    while table[slot]:
-        if table[slot] >> _HALF == code:
-            other = (table[slot] & _LOWER_HALF) - 1
-            if kept.classes[other] == row_class and _are_equal(kept, other, low, top):
-                kept.weights[other] += weight
-                return
-        slot = (slot + 1) & mask
-    row = size[0]
-    kept.classes[row] = row_class
-    kept.weights[row] = weight
-    kept.offsets[row + 1] = top
-    table[slot] = (code << _HALF) | (row + 1)
-    size[0] = row + 1
-    size[1] = top
-
-
-@njit(nogil=True, cache=True)
-def _are_equal(kept, row, low, top):
-    begin = kept.offsets[row]
-    if kept.offsets[row + 1] - begin != top - low:
-        return False
-    same = 0
-    while same < top - low and kept.items[begin + same] == kept.items[low + same]:
-        same += 1
-    return same == top - low

@@ -3,6 +3,8 @@
 import dataclasses
 from pathlib import Path
 
+import numpy as np
+
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.memory import left
 from shortcut_miner.mining.sharding.found import find_heads, write_found
@@ -24,6 +26,8 @@ class ShardJob:
         The work folder, which holds the plan and gets what is found.
     rows : RowBlocks
         All rows.
+    are_placed : bool
+        Whether their items are places in the plan's order.
     group : (int, int)
         First items to search below, as places in the plan's order.
     singles_only : bool
@@ -38,6 +42,7 @@ class ShardJob:
 
     folder: Path
     rows: RowBlocks
+    are_placed: bool = False
     group: Group = (0, 0)
     singles_only: bool = False
     backend: str | Backend = "auto"
@@ -61,7 +66,9 @@ def mine_shard(job: ShardJob) -> None:
 def _mine(job: ShardJob, plan: Plan, group: Group) -> None:
     first, stop = group
     is_one = stop - first == 1
-    rows = kept_rows(job.rows, plan.order, first, stop, None if is_one else room_for_rows(job.memory))
+    order = np.arange(len(plan.order), dtype=np.int32) if job.are_placed else plan.order
+    room = None if is_one else room_for_rows(job.memory)
+    rows = kept_rows(job.rows, order, first, stop, room=room)
     if rows is None:
         middle = (first + stop) // 2
         _mine(job, plan, (middle, stop))
@@ -69,7 +76,7 @@ def _mine(job: ShardJob, plan: Plan, group: Group) -> None:
         return
     config = dataclasses.replace(plan.config, max_antecedent=1) if job.singles_only else plan.config
     mine_first_items = resolve_backend(job.backend).mine_first_items
-    found = mine_first_items(rows, plan.order, first, stop, config, job.threads)
+    found = mine_first_items(rows, order, first, stop, config, job.threads)
     max_rules = plan.config.resolved_max_rules()
     if job.singles_only:
         found, max_rules = dataclasses.replace(found, is_complete=plan.config.max_antecedent == 1), 0

@@ -115,7 +115,8 @@ def _fitting(
     waiting = groups[::-1]
     while waiting:
         first, stop = waiting.pop()
-        if stop - first == 1 or kept_rows(sample, order, first, stop, int(room / scale)) is not None:
+        few = int(room / scale)
+        if stop - first == 1 or kept_rows(sample, order, first, stop, room=few) is not None:
             fitting.append((first, stop))
         else:
             halves = shares(work[first:stop], 2)

@@ -19,9 +19,10 @@ from shortcut_miner.mining.sharding.counting import Counted, count_rows
 from shortcut_miner.mining.sharding.found import Head, find_heads, merged, missing_groups
 from shortcut_miner.mining.sharding.jobs import ShardJob, mine_shard, room_for_rows
 from shortcut_miner.mining.sharding.plans import PLAN, Group, Plan, key_of, plan_shards, read_plan, write_plan
+from shortcut_miner.mining.sharding.suffixes import placed_rows
 from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.options import check_counts
-from shortcut_miner.transactions import RowBlocks
+from shortcut_miner.transactions import RowBlocks, Transactions
 
 # So many shards a worker even out what estimates miss.
 _SHARDS_A_WORKER = 4
@@ -101,10 +102,14 @@ def mine_in_shards(
     engine = resolve_engine(distribution.executor)
     with _folder_for_shards(distribution.work) as folder:
         plan = make_plan(folder, rows, config, distribution, engine)
-        travelling = rows if engine.is_here else rows_in_files(folder, rows, plan.key)
+        placed = placed_rows(rows, plan.order) if isinstance(rows, Transactions) else rows
+        travelling = placed if engine.is_here else rows_in_files(folder, placed, plan.key)
         share = _worker_share(distribution.memory, engine)
         threads = max(1, (threads or thread_count()) // engine.workers) if engine.is_local else None
-        like = ShardJob(folder=folder, rows=travelling, backend=backend, threads=threads, memory=share)
+        like = ShardJob(
+            folder=folder, rows=travelling, are_placed=placed is not rows,
+            backend=backend, threads=threads, memory=share,
+        )  # fmt: skip
         return merge_shards(folder, plan, run_shards(plan, like, engine, on_stage))
 
 
@@ -256,7 +261,7 @@ def _heads_of(job: ShardJob, plan: Plan) -> list[Head]:
     if not heads:
         raise SourceError(
             f"{job.folder}: got nothing of shard {plan.groups.index(job.group)}, expected its worker's file. "
-            "Give --work a folder on a disk that all workers share."
+            "Choose a work folder on a disk that all workers share."
         )
     return heads
 
@@ -287,7 +292,7 @@ def _broken_text(plan: Plan, found: Found, engine: Engine, failures: int, error:
     return (
         f"executor {engine.name}: got {reason_of(error)} {failures} times, expected workers that live to the "
         f"end of a shard. Of {len(plan.groups):,} shards {len(numbers):,} are left, {numbers[-1]} next. Give "
-        "the workers more memory, or raise --shards."
+        "the workers more memory, or cut more shards."
     )
 
 
@@ -309,10 +314,9 @@ def merge_shards(folder: Path, plan: Plan, found: Found) -> Antecedents:
     """
     if missing := missing_groups(plan, found):
         count, numbers = len(plan.groups), [plan.groups.index(group) for group, _ in missing]
-        listed = ", ".join(map(str, numbers[:_MOST_SHOWN])) + (", ..." if len(numbers) > _MOST_SHOWN else "")
         raise SourceError(
             f"{folder}: got {count - len(numbers):,} of {count:,} shards, expected all. "
-            f"Run shortcut-miner mine --work {folder} --shard N for each N of {listed}."
+            f"Run shortcut-miner mine --work {folder} --shard N for each N of {_in_ranges(numbers)}."
         )
     try:
         return merged(plan, [head for group in plan.groups for head in found[group]])
@@ -320,3 +324,17 @@ def merge_shards(folder: Path, plan: Plan, found: Found) -> Antecedents:
         raise SourceError(
             f"{folder}: got {reason_of(error)}, expected what the shards found. Mine them again."
         ) from error
+
+
+def _in_ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers, those in a row as one range.
+
+    >>> _in_ranges([0, 1, 2, 5, 7, 8])
+    '0-2, 5, 7-8'
+    """
+    firsts = [number for number in numbers if number - 1 not in numbers]
+    lasts = [number for number in numbers if number + 1 not in numbers]
+    ranges = [
+        f"{first}-{last}" if last > first else f"{first}" for first, last in zip(firsts, lasts, strict=True)
+    ]
+    return ", ".join(ranges[:_MOST_SHOWN]) + (", ..." if len(ranges) > _MOST_SHOWN else "")

@@ -1,30 +1,50 @@
-"""The rows of a shard: what its first items need of all rows, equal ones once."""
+"""The rows of a shard: what its first items need of all rows."""
 
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from shortcut_miner.mining.arrays import DistinctRows, Numbers
-from shortcut_miner.transactions import RowBlocks, Transactions
+from shortcut_miner.mining.arrays import KeptRows, Numbers
+from shortcut_miner.transactions import RowBlocks, Transactions, Vocabulary
 
 # Measured, and rounded up: what mining takes for a row and an item of a shard, with the search's copies in
 # class order and by first item included.
 BYTES_A_ROW = 120
 BYTES_AN_ITEM = 40
-_FIRST_ROWS = 1 << 16
-_FIRST_ITEMS = 1 << 19
+# So many rows are merged if there are more, for which the room is taken at the start (but not filled).
+_UNMERGED_ROWS = 1 << 20
+_UNMERGED_ITEMS = 1 << 23
 
 _T = TypeVar("_T", bound=np.generic)
 
 
 def bytes_of_rows(rows: int, items: int) -> int:
-    """Return about how many bytes it takes to mine so many distinct rows with so many items in all."""
+    """Return about how many bytes it takes to mine so many rows with so many items in all."""
     return rows * BYTES_A_ROW + items * BYTES_AN_ITEM
 
 
+def placed_rows(rows: Transactions, order: Numbers) -> Transactions:
+    """Return the rows with a class, by class, with places in `order` as items; those without a place go.
+
+    Shards of them are faster to mine.
+    """
+    from shortcut_miner.mining.kernels_numba.rows import project_rows
+
+    known = np.flatnonzero(rows.classes >= 0)
+    by_class = known[np.argsort(rows.classes[known], kind="stable")]
+    offsets, items = project_rows(rows.offsets, rows.items, by_class, _places(rows.vocabulary, order))
+    vocabulary = Vocabulary(
+        words=range(len(order)),  # type: ignore[arg-type]  # as Vocabulary.without_names
+        objects=range(0),  # type: ignore[arg-type]
+        answers=range(rows.vocabulary.class_count),  # type: ignore[arg-type]
+        answer_counts=rows.vocabulary.answer_counts,
+    )
+    return Transactions(offsets, items, rows.classes[by_class], rows.weights[by_class], vocabulary)
+
+
 def kept_rows(
-    rows: RowBlocks, order: Numbers, first: int, stop: int, room: int | None = None
+    rows: RowBlocks, order: Numbers, first: int, stop: int, *, room: int | None = None, merge: bool = False
 ) -> Transactions | None:
     """Return what the antecedents whose first item is one of ``order[first:stop]`` need of the rows.
 
@@ -38,26 +58,31 @@ def kept_rows(
         Places in `order`.
     room : int, optional
         Most bytes that mining may take, by :func:`bytes_of_rows`.
+    merge : bool
+        Whether rows of equal items and class become one, with their weights added, however few there are;
+        many are merged in any case.
 
     Returns
     -------
     Transactions or None
-        Rows of different items or class, with their weights summed. None if there is no room.
+        None if there is no room.
     """
-    from shortcut_miner.mining.kernels_numba import suffixes as kernels
+    from shortcut_miner.mining.kernels_numba.suffixes import add_suffixes
 
-    place = np.full(rows.vocabulary.item_count, -1, np.int32)
-    place[order] = np.arange(len(order), dtype=np.int32)
+    place = _places(rows.vocabulary, order)
     kept = _no_rows()
     for block in rows.blocks():
         arrays = (block.offsets, block.items, block.classes, block.weights)
         done = 0
-        while (done := kernels.add_suffixes(done, *arrays, place, first, stop, kept)) < len(block):
-            longest = int(block.offsets[done + 1] - block.offsets[done])
-            kept = _grown(kept, longest)
-        if room is not None and bytes_of_rows(*kept.size.tolist()) > room:
-            return None
-    size, top = kept.size.tolist()
+        while (done := add_suffixes(done, *arrays, place, first, stop, kept)) < len(block):
+            kept = _with_room(kept, int(block.offsets[done + 1] - block.offsets[done]))
+        if room is not None and _bytes_of(kept) > room:
+            kept = _merged(kept)
+            if _bytes_of(kept) > room:
+                return None
+    if merge or kept.size[2]:
+        kept = _merged(kept)
+    size, top, _ = kept.size.tolist()
     return Transactions(
         kept.offsets[: size + 1],
         kept.items[:top],
@@ -67,34 +92,52 @@ def kept_rows(
     )
 
 
-def _no_rows() -> DistinctRows:
-    return DistinctRows(
-        offsets=np.zeros(_FIRST_ROWS + 1, np.int64),
-        items=np.empty(_FIRST_ITEMS, np.int32),
-        classes=np.empty(_FIRST_ROWS, np.int32),
-        weights=np.empty(_FIRST_ROWS, np.int64),
-        table=np.zeros(2 * _FIRST_ROWS, np.int64),
-        size=np.zeros(2, np.int64),
+def _places(vocabulary: Vocabulary, order: Numbers) -> Numbers:
+    place = np.full(vocabulary.item_count, -1, np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    return place
+
+
+def _bytes_of(kept: KeptRows) -> int:
+    return bytes_of_rows(int(kept.size[0]), int(kept.size[1]))
+
+
+def _no_rows() -> KeptRows:
+    return KeptRows(
+        offsets=np.zeros(_UNMERGED_ROWS + 1, np.int64),
+        items=np.empty(_UNMERGED_ITEMS, np.int32),
+        classes=np.empty(_UNMERGED_ROWS, np.int32),
+        weights=np.empty(_UNMERGED_ROWS, np.int64),
+        table=np.empty(0, np.int64),
+        size=np.zeros(3, np.int64),
     )
 
 
-def _grown(kept: DistinctRows, longest: int) -> DistinctRows:
-    """Return the kept with twice the room for what it lacks room for: rows, or one more row's items."""
-    from shortcut_miner.mining.kernels_numba import suffixes as kernels
+def _merged(kept: KeptRows) -> KeptRows:
+    """Return the rows with equal ones merged; arrays are changed in place, or replaced by larger ones."""
+    from shortcut_miner.mining.kernels_numba.suffixes import merge_rows, refill_table
 
-    rows, top = kept.size.tolist()
-    if top + longest > len(kept.items):
-        kept = kept._replace(items=_longer(kept.items, max(2 * len(kept.items), top + longest)))
-    if rows < len(kept.classes):
+    if len(kept.table) < 2 * len(kept.classes):
+        table = np.zeros(1 << (2 * len(kept.classes) - 1).bit_length(), np.int64)
+        refill_table(kept.table, table)
+        kept = kept._replace(table=table)
+    merge_rows(kept)
+    return kept
+
+
+def _with_room(kept: KeptRows, longest: int) -> KeptRows:
+    """Return the rows merged, with room for as many again, and for a row of so many items."""
+    kept = _merged(kept)
+    rows, top, _ = kept.size.tolist()
+    if top + longest > len(kept.items) // 2:
+        kept = kept._replace(items=_longer(kept.items, max(2 * len(kept.items), 2 * (top + longest))))
+    if rows <= len(kept.classes) // 2:
         return kept
     room = 2 * len(kept.classes)
-    table = np.zeros(2 * room, np.int64)
-    kernels.refill_table(kept.table, table)
     return kept._replace(
         offsets=_longer(kept.offsets, room + 1),
         classes=_longer(kept.classes, room),
         weights=_longer(kept.weights, room),
-        table=table,
     )
 
 

@@ -1,4 +1,4 @@
-"""A device on the host: kernels compiled by g++ (see cuda_host.h), arrays of NumPy."""
+"""A device on the host: kernels compiled by g++ (see cuda_host.h), arrays like CuPy's (see arrays.py)."""
 
 import ctypes
 import hashlib
@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cuda_host import arrays
 
 from shortcut_miner.mining.jobs_cupy.device import Device, kernel_source
 
@@ -47,10 +48,10 @@ def host_device(free_bytes: int = 1 << 32, *, descending: bool = False, atomics_
 
     return Device(
         name="host",
-        xp=np,
+        xp=arrays,
         launch=launch,
         free_bytes=lambda: free_bytes,
-        to_host=np.asarray,
+        to_host=arrays.to_host,
         out_of_memory=MemoryError,
         release=lambda: None,
     )
@@ -81,14 +82,17 @@ def as_bits(kernel: str, parameters: list[str], arguments: tuple[Any, ...]) -> l
     for parameter, value in zip(parameters, arguments, strict=True):
         words = [word for word in re.findall(r"\w+|\*", parameter) if word not in ("const", "__restrict__")]
         if words[1] != "*":
-            if words[0] != "Count" or isinstance(value, np.ndarray):
+            if words[0] != "Count" or type(value) is not int:
                 raise TypeError(f"{kernel}: {parameter} is given {value!r}; whole numbers are of type Count")
-            bits.append(int(value) & (1 << 64) - 1)
+            bits.append(value & (1 << 64) - 1)
             continue
-        dtype = "uint8" if value.dtype == np.bool_ else value.dtype.name
-        if dtype != _DTYPES[words[0]] or not value.flags.c_contiguous:
-            raise TypeError(f"{kernel}: {parameter} is given {value.dtype}, strides {value.strides}")
-        bits.append(value.ctypes.data)
+        if not isinstance(value, arrays.DeviceArray):
+            raise TypeError(f"{kernel}: {parameter} is given {type(value)}, not an array of the device")
+        memory = value._memory
+        dtype = "uint8" if memory.dtype == np.bool_ else memory.dtype.name
+        if dtype != _DTYPES[words[0]] or not memory.flags.c_contiguous:
+            raise TypeError(f"{kernel}: {parameter} is given {memory.dtype}, strides {memory.strides}")
+        bits.append(memory.ctypes.data)
     return bits
 
 
