@@ -9,16 +9,6 @@ _HALF, _LOWER_HALF = 32, (1 << 32) - 1
 
 
 @njit(nogil=True, cache=True)
-def add_totals(offsets, items, classes, weights, totals, class_counts):
-    """Add the weights of rows with a class to the totals of their items, and to their classes' counts."""
-    for row in range(len(classes)):
-        if classes[row] >= 0:
-            class_counts[classes[row]] += weights[row]
-            for position in range(offsets[row], offsets[row + 1]):
-                totals[items[position]] += weights[row]
-
-
-@njit(nogil=True, cache=True)
 def add_suffixes(begin, offsets, items, classes, weights, place, first, stop, kept):
     """Add the rows from `begin` on to `kept`; return the first one that found no room, or their count.
 
