@@ -155,6 +155,7 @@ def main() -> None:
     parser.add_argument("--check", type=int, required=True, help="rows of the runs that are predicted")
     parser.add_argument("--carry", type=int, nargs="*", default=[100_000_000, 1_000_000_000])
     parser.add_argument("--machines", type=int, nargs="*", default=[1, 16, 64])
+    parser.add_argument("--carry-memory", type=float, help="GB of each of them; default: as measured")
     parser.add_argument("--figure", choices=("wall", "cpu"), default="wall")
     arguments = parser.parse_args()
     runs: list[Run] = [json.loads(line) for line in arguments.results.read_text().splitlines()]
@@ -182,7 +183,8 @@ def main() -> None:
     largest = int(points[:, 0].argmax())
     further = np.repeat(points[largest : largest + 1], len(arguments.carry), axis=0)
     further[:, [0, 3]] *= (np.array(arguments.carry) / further[:, 0])[:, None]
-    many = parts_of(further, np.full(len(further), found[largest]), memory)
+    many = parts_of(further, np.full(len(further), found[largest]), arguments.carry_memory or memory)
+    print(f"With {arguments.carry_memory or memory:g} GB a machine:", "", sep="\n")
     print(carried_table(factors, many, arguments.carry, arguments.machines))
 
 
