@@ -315,7 +315,7 @@ def test_a_killed_run_goes_on_and_writes_the_same_bytes(tmp_path: Path, executor
     def start(*options: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-m", "shortcut_miner", *command, *options],
-            cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd=tmp_path, stdout=subprocess.DEVNULL,
         )  # fmt: skip
 
     assert start("--out", "whole").wait() == 0
