@@ -1,9 +1,9 @@
 """Questions in batches to rows in files: :mod:`shortcut_miner.encoding` where memory can't hold the rows.
 
 The questions are read once. Words, objects, attributes, answers and question types get provisional numbers as
-they are met, and rows of these go to a spool on the disk. Then the top answers are known, and with them the
-vocabulary of their rows; a pass over the spool, whole numbers only, gives all of them their final numbers.
-Memory grows with distinct strings, not with rows; the spool takes 4 bytes an item and 20 a row.
+they are met, and rows of these go to a file. Then the top answers are known, and with them the
+vocabulary of their rows; a pass over that file, whole numbers only, gives all of them their final numbers.
+Memory grows with distinct strings, not with rows; the file takes 4 bytes an item and 20 a row.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,9 +13,9 @@ from typing import NamedTuple
 import polars as pl
 
 from shortcut_miner.encoding import certain_labels, no_labels, null_items
-from shortcut_miner.encoding_spool import Lists, Spool, Strings
 from shortcut_miner.errors import MAX_EXAMPLES_SHOWN
 from shortcut_miner.options import AnswerTies, ItemKinds, Tokenizer
+from shortcut_miner.provisional_rows import Lists, ProvisionalRows, Strings
 from shortcut_miner.row_files import RowFiles
 from shortcut_miner.tokenizers import tokenize
 from shortcut_miner.transactions import KINDS
@@ -76,8 +76,8 @@ def encode_training_batches(
     ConfigError
         Objects are wanted and nothing says which.
     """
-    with Spool(folder) as spool:
-        strings = spool.strings
+    with ProvisionalRows(folder) as rows_so_far:
+        strings = rows_so_far.strings
         images = None if labels is None or items == "words" else _images(strings, labels, score_threshold)
         for questions in _pieces(batches):
             lists = {}
@@ -87,8 +87,8 @@ def encode_training_batches(
                 lists["objects"] = _objects(strings, questions, images)
             if "attributes" in questions.columns:
                 lists["attributes"] = strings.lists("attributes", questions["attributes"])
-            spool.add(questions, lists)
-        return spool.encoded(top_answers, answer_ties)
+            rows_so_far.add(questions, lists)
+        return rows_so_far.encoded(top_answers, answer_ties)
 
 
 def encode_item_batches(batches: Iterable[pl.DataFrame], folder: Path) -> RowFiles:
@@ -111,17 +111,17 @@ def encode_item_batches(batches: Iterable[pl.DataFrame], folder: Path) -> RowFil
     """
     nulls = {kind: _Nulls([], 0) for kind in KINDS}
     start = 0
-    with Spool(folder) as spool:
+    with ProvisionalRows(folder) as rows_so_far:
         for rows in _pieces(batches):
             kinds = [kind for kind in KINDS if kind in rows.columns]
             for kind in kinds:
                 nulls[kind] = nulls[kind].with_those_of(rows[kind], start)
             start += len(rows)
-            spool.add(rows, {kind: spool.strings.lists(kind, rows[kind]) for kind in kinds})
+            rows_so_far.add(rows, {kind: rows_so_far.strings.lists(kind, rows[kind]) for kind in kinds})
         for kind, (first, total) in nulls.items():
             if total:
                 raise null_items(f"items of {kind}", first, total)
-        return spool.encoded()
+        return rows_so_far.encoded()
 
 
 def _pieces(batches: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:

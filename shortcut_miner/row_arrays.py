@@ -39,17 +39,11 @@ def load_rows(path: Path) -> Transactions:
     try:
         with np.load(path) as saved:
             arrays = {name: saved[name].astype(dtype, copy=False) for name, dtype in _ARRAYS.items()}
-            words, objects, attributes = map(range, saved["kinds"].tolist())
+            sizes = dict(zip(KINDS, saved["kinds"].tolist(), strict=True))
             answer_counts = saved["answer_counts"]
     except (OSError, ValueError, KeyError, EOFError) as error:
         raise SourceError(
             f"{path}: got no rows ({reason_of(error)}), expected a file that save_rows wrote. Write it again."
         ) from error
-    vocabulary = Vocabulary(
-        words=words,  # type: ignore[arg-type]
-        objects=objects,  # type: ignore[arg-type]
-        attributes=attributes or None,  # type: ignore[arg-type]
-        answers=range(len(answer_counts)),  # type: ignore[arg-type]
-        answer_counts=answer_counts,
-    )
-    return Transactions(**arrays, vocabulary=vocabulary)
+    known = {kind: size for kind, size in sizes.items() if size}
+    return Transactions(**arrays, vocabulary=Vocabulary.of_sizes(known, answer_counts))

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.row_merging import Ints, Numbers, RowArrays, merge_equal_rows
-from shortcut_miner.transactions import KINDS, Transactions, Vocabulary
+from shortcut_miner.transactions import Transactions, Vocabulary
 
 # A block of at most so many rows and items takes 30 MB, and 120 MB while it is read or written.
 ROWS_A_GROUP = 1 << 20
@@ -247,28 +247,25 @@ def open_row_files(folder: Path, names: bool = False) -> RowFiles:
             counts = facts["answer_counts"]
             row_count, transaction_count, item_total = facts["totals"].tolist()
             item_frequency = facts["item_frequency"]
-        columns: dict[str, Any] = {kind: range(size) for kind, size in sizes.items()}
-        columns[_ANSWERS] = range(len(counts))
+        vocabulary = Vocabulary.of_sizes(sizes, counts)
         if names:
-            columns = _names(folder / NAMES, columns)
+            vocabulary = _named(vocabulary, folder / NAMES)
     except _ERRORS as error:
         raise _unreadable(folder, error) from error
-    attributes = columns.get(KINDS[-1])
-    vocabulary = Vocabulary(
-        columns["words"], columns["objects"], columns[_ANSWERS], counts, attributes=attributes
-    )
     return RowFiles((folder / ROWS,), vocabulary, row_count, transaction_count, item_total, item_frequency)
 
 
-def _names(path: Path, sizes: dict[str, Any]) -> dict[str, Any]:
-    """Return the strings of each kind, and of the answers, as Series of these sizes."""
+def _named(sizes: Vocabulary, path: Path) -> Vocabulary:
+    """Return the vocabulary of these sizes with its strings."""
     import polars as pl
 
     table = pl.DataFrame(pl.from_arrow(pq.read_table(path, memory_map=False)))
-    found = {kind: table.filter(pl.col("kind") == kind)["name"] for kind in sizes}
-    if odd := [kind for kind, size in sizes.items() if len(found[kind]) != len(size)]:
-        raise ValueError(f"{len(found[odd[0]]):,} names of {odd[0]}, not {len(sizes[odd[0]]):,}")
-    return found
+    found: dict[str, Any] = {}
+    for kind, size in {**sizes.names, _ANSWERS: sizes.answers}.items():
+        found[kind] = table.filter(pl.col("kind") == kind)["name"]
+        if len(found[kind]) != len(size):
+            raise ValueError(f"{len(found[kind]):,} names of {kind}, not {len(size):,}")
+    return dataclasses.replace(sizes, **found)
 
 
 def _read(path: Path) -> Iterator[RowArrays]:

@@ -28,7 +28,7 @@ _PARTS_OF_A_RUN = 256
 _LEAST_PART_ROWS = 64
 _BUCKET = "bucket of the key"
 _SEED = 1  # of hashes within a bucket: those of which buckets are made share bits there
-_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+IPC_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
 # ---- sorted ----
@@ -102,7 +102,7 @@ def _write_run(rows: pl.DataFrame, key: str, path: Path) -> None:
     told = {_FIRST_KEYS: json.dumps(first_keys), _SIZE: str(rows.estimated_size())}
     schema = table.schema.with_metadata(told)
     draft = path.with_suffix(".part")
-    with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, schema, options=_OPTIONS) as writer:
+    with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, schema, options=IPC_OPTIONS) as writer:
         writer.write_table(table.replace_schema_metadata(schema.metadata).combine_chunks(), part)
     draft.replace(path)
 
@@ -171,7 +171,7 @@ def key_buckets(folder: Path, key: str, *, memory: int, is_distinct: bool = Fals
                 start += count
                 if number not in writers:
                     file = stack.enter_context(pa.OSFile(str(folder / f"bucket-{number:02}.arrows"), "wb"))
-                    new = pa.ipc.new_stream(file, table.schema, options=_OPTIONS)
+                    new = pa.ipc.new_stream(file, table.schema, options=IPC_OPTIONS)
                     writers[number] = stack.enter_context(new)
                 writers[number].write_table(table, BLOCK_ROWS)
 
@@ -195,11 +195,6 @@ def distinct_rows(folder: Path) -> Iterator[pl.DataFrame]:
             found = (rows if found is None else pl.concat([found, rows])).unique()
         if found is not None:
             yield found
-
-
-def count_distinct(folder: Path) -> int:
-    """Return how many different rows :func:`key_buckets` got."""
-    return sum(map(len, distinct_rows(folder)))
 
 
 def repeated_rows(folder: Path, by: Sequence[str], number: str) -> Iterator[pl.DataFrame]:

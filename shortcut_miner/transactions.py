@@ -4,8 +4,8 @@ This module needs NumPy alone. :mod:`shortcut_miner.encoding` makes transactions
 """
 
 import dataclasses
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 # The kinds of items, in the order of their numbers: two of them never share one.
 KINDS = ("words", "objects", "attributes")
+_USUAL = {"words": 0, "objects": 0}  # the kinds that every vocabulary has, if only as empty ones
 # What is done block by block does not need more memory for more rows.
 ROWS_A_BLOCK = 1 << 19
 
@@ -73,9 +74,14 @@ class Vocabulary:
         Mining and matching ask for sizes and counts only, so this is what travels to a process or a machine
         that has NumPy alone.
         """
-        sizes = {kind: range(len(names)) for kind, names in self.names.items()}
-        answers = range(self.class_count)
-        return Vocabulary(**sizes, answers=answers, answer_counts=self.answer_counts)  # type: ignore[arg-type]
+        return self.of_sizes({kind: len(names) for kind, names in self.names.items()}, self.answer_counts)
+
+    @classmethod
+    def of_sizes(cls, sizes: Mapping[str, int], answer_counts: npt.NDArray[np.int64]) -> "Vocabulary":
+        """Return a vocabulary of so many items of each kind that can occur: ranges in place of strings."""
+        ranges: dict[str, Any] = {kind: range(size) for kind, size in {**_USUAL, **sizes}.items()}
+        answers: Any = range(len(answer_counts))
+        return cls(**ranges, answers=answers, answer_counts=answer_counts)
 
     def kinds_of(self, items: npt.NDArray[np.int32]) -> npt.NDArray[np.int8]:
         """Return the kind of each item number, as its place in `names`; -1 where the number is negative."""

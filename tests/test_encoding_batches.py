@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortcut_miner import encoding_batches, encoding_spool, row_files
+from shortcut_miner import encoding_batches, provisional_rows, row_files
 from shortcut_miner.encoding import (
     encode_item_table,
     encode_training,
@@ -55,7 +55,7 @@ LABELS = pl.DataFrame(
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding_batches, "_ROWS_AT_ONCE", 5)
-    monkeypatch.setattr(encoding_spool, "_ITEMS_AT_ONCE", 8)
+    monkeypatch.setattr(provisional_rows, "_ITEMS_AT_ONCE", 8)
     monkeypatch.setattr(row_files, "ROWS_A_GROUP", 7)
 
 
@@ -236,7 +236,7 @@ def test_an_error_of_the_batches_leaves_no_file(tmp_path: Path) -> None:
 
 
 def test_numbers_stay_while_strings_are_met() -> None:
-    strings = encoding_spool.Strings()
+    strings = provisional_rows.Strings()
     first = strings.numbers("words", pl.Series(["a", "b", None, "a"])).to_list()
     again = strings.numbers("words", pl.Series(["b", "c", "a"])).to_list()
     assert first[2] is None

@@ -14,20 +14,17 @@ from shortcut_miner.encoding import encode_item_table
 from shortcut_miner.encoding_batches import encode_item_batches
 from shortcut_miner.errors import SourceError
 from shortcut_miner.mining.antecedents import SearchConfig
-from shortcut_miner.mining.memory import left
 from shortcut_miner.mining.sharding.run import Distribution
 from shortcut_miner.row_files import RowFiles, open_row_files
 from shortcut_miner.sources.item_batches import ItemBatches
 from shortcut_miner.sources.item_tables import Columns, open_items
 from shortcut_miner.sources.opening.column_pieces import comes_in_pieces
 from shortcut_miner.sources.opening.reading import Reading
-from shortcut_miner.storage import InputRecord, read_json_file, write_json
+from shortcut_miner.storage import read_json_file, write_json
 from shortcut_miner.timing import timed
 from shortcut_miner.transactions import Transactions
 
 _RECORD, _ROWS = "table.json", "rows"
-# What a row takes at the peak of a search in memory, measured on rows of 12 items.
-_BYTES_A_ROW = 1_500
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -84,14 +81,11 @@ class ReadTable:
         path = folder / _RECORD
         try:
             told = read_json_file(path)
-            facts = told["facts"]
-            records = tuple(InputRecord(**record) for record in facts["records"])
-            lists = {name: tuple(facts[name]) for name in ("notes", "warnings")}
             return cls(
                 table=Path(told["table"]),
                 row_count=told["row_count"],
                 config=told["config"],
-                facts=InputFacts(records=records, dropped=facts["dropped"], **lists),
+                facts=InputFacts.of_json(told["facts"]),
             )
         except (LookupError, TypeError, AttributeError) as error:
             raise SourceError(
@@ -113,11 +107,9 @@ def go_to_files(batches: ItemBatches, distribution: Distribution) -> bool:
 
     Files of other forms than Parquet and Arrow are in memory when they are opened.
     """
-    if distribution.is_asked or distribution.memory is not None:
-        return True
     flat = batches.flat
     total = flat.total if batches.limit is None else min(flat.total, batches.limit)
-    return comes_in_pieces(flat) and total * _BYTES_A_ROW > left()
+    return distribution.needs_files(total if comes_in_pieces(flat) else 0)
 
 
 def read_in_memory(

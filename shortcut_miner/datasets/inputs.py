@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import polars as pl
 
@@ -47,6 +47,19 @@ class InputFacts:
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @classmethod
+    def of_json(cls, saved: Mapping[str, Any]) -> Self:
+        """Return the facts that ``dataclasses.asdict`` made, after they have been JSON.
+
+        Of another shape it raises LookupError, TypeError or AttributeError.
+        """
+        return cls(
+            records=tuple(InputRecord(**record) for record in saved["records"]),
+            dropped=saved["dropped"],
+            notes=tuple(saved["notes"]),
+            warnings=tuple(saved["warnings"]),
+        )
 
     @classmethod
     def of(cls, readings: Mapping[str, Reading], warnings: Sequence[str | None] = ()) -> Self:

@@ -160,28 +160,29 @@ def _processors() -> int:
 def _pool(workers: int, folder: Path) -> Iterator[Executor]:
     # Never forked: threads of libraries would not live on in the copy.
     spawn = multiprocessing.get_context("spawn")
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, mp_context=spawn, initializer=_start_worker)
+    closes_at_end, opened_here = spawn.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(
+        workers, mp_context=spawn, initializer=_start_worker, initargs=(closes_at_end,)
+    )
     try:
         yield pool
-    except BaseException:  # nobody waits for what the workers are at
-        for worker in set(multiprocessing.active_children()) - others:
-            worker.terminate()
+    except BaseException:
+        opened_here.close()  # an interrupt or an error does not wait for shards that take an hour
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+        opened_here.close()
+        closes_at_end.close()
 
 
-def _start_worker() -> None:
-    """Leave an interrupt to the parent, and end with it, however it ends."""
+def _start_worker(closes_at_end: Any) -> None:
+    """Leave an interrupt to the parent, and end when its end of a pipe closes: at the latest when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    threading.Thread(target=_end_with, args=(closes_at_end,), daemon=True).start()
 
 
-def _end_with(parent: Any) -> None:
-    parent.join()
+def _end_with(closes_at_end: Any) -> None:
+    closes_at_end.poll(None)
     os._exit(1)
 
 
@@ -262,17 +263,15 @@ class _Submitted(Executor):
 
 def _settle(job: Any, future: Future[Any]) -> bool:
     """Give a future its job's result, if there is one, or take back the job of a cancelled future."""
-    if future.cancelled():
-        job.cancel()
-        return True
-    if not job.done():
-        return False
     try:
-        result = job.result()
+        if not (future.cancelled() or job.done()):
+            return False
+        if not future.set_running_or_notify_cancel():  # from here on it can't be cancelled
+            job.cancel()
+            return True
+        future.set_result(job.result())
     except Exception as error:  # whatever the job raised is its future's
         future.set_exception(error)
-    else:
-        future.set_result(result)
     return True
 
 

@@ -15,9 +15,9 @@ import polars as pl
 import pytest
 from cli.commands import CHECKOUT
 
-from shortcut_miner import row_files, storage
+from shortcut_miner import frame_blocks, row_files, storage
 from shortcut_miner.diagnostics.vqa_ce import build as building
-from shortcut_miner.diagnostics.vqa_ce import frames, streamed
+from shortcut_miner.diagnostics.vqa_ce import streamed
 from shortcut_miner.diagnostics.vqa_ce.build import build
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
@@ -68,7 +68,7 @@ def write_table(rows: Rows, path: Path, **replaced: Any) -> Path:
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut everything that is cut into blocks into many."""
     monkeypatch.setattr(storage, "ROW_GROUP_SIZE", 64)
-    monkeypatch.setattr(frames, "ROWS_A_BLOCK", 50)
+    monkeypatch.setattr(frame_blocks, "ROWS_A_BLOCK", 50)
     monkeypatch.setattr(row_files, "ROWS_A_GROUP", 40)
     monkeypatch.setattr(streamed, "QuestionBatches", partial(QuestionBatches, rows=37))
     monkeypatch.setattr(streamed, "_LEAST_MEMORY", 1 << 12)
@@ -327,3 +327,29 @@ def test_other_options_do_not_go_on_with_what_was_left(tmp_path: Path) -> None:
     build(files, other, tmp_path / "out", distribution=MEMORY)
     build(files, other, tmp_path / "whole")
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_files_that_change_sides_do_not_go_on_with_what_was_left(tmp_path: Path) -> None:
+    first, second, third = (
+        write_table(make_rows()[at : at + 300], tmp_path / f"{at}.parquet") for at in (0, 300, 600)
+    )
+
+    def stop(stage: str) -> None:
+        if stage == "match":
+            raise KeyboardInterrupt
+
+    left = VqaCeFiles(table=(first, second), val_table=(third,))
+    config = VqaCeConfig(**EVERYTHING)
+    with pytest.raises(KeyboardInterrupt):
+        build(left, config, tmp_path / "out", distribution=MEMORY, on_stage=stop)
+    files = VqaCeFiles(table=(first,), val_table=(second, third))
+    build(files, config, tmp_path / "out", distribution=MEMORY)
+    build(files, config, tmp_path / "whole")
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def test_a_build_that_writes_nothing_makes_the_folder_to_work_in(tmp_path: Path) -> None:
+    files, options = VqaCeFiles(**one_table(tmp_path)), {**EVERYTHING, "split_column": "split"}
+    within = Distribution(memory=MEMORY.memory, work=tmp_path / "some" / "where")
+    report = build(files, VqaCeConfig(**options), None, distribution=within)
+    assert report.rules.equals(build(files, VqaCeConfig(**options), None).rules)

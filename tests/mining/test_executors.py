@@ -122,6 +122,27 @@ def test_processes_of_this_machine(single: Antecedents) -> None:
     assert stages[-1] == "mine, 8 of 8 shards"
 
 
+def test_an_interrupt_does_not_wait_for_shards(tmp_path: Path) -> None:
+    with (
+        pytest.raises(KeyboardInterrupt),
+        resolve_engine("local[1]").open(tmp_path) as pool,
+    ):
+        future = pool.submit(time.sleep, 60)
+        wait_for(future.running)
+        raise KeyboardInterrupt
+    assert isinstance(future.exception(), BrokenProcessPool)
+
+
+def test_a_future_of_submitit_takes_what_asking_for_its_job_raises() -> None:
+    class Lost:
+        def done(self) -> bool:
+            raise OSError("no answer from squeue")
+
+    future: Future[None] = Future()
+    assert executors._settle(Lost(), future)
+    assert isinstance(future.exception(), OSError)
+
+
 def test_any_executor(single: Antecedents, tmp_path: Path) -> None:
     with ThreadPoolExecutor(3) as pool:
         found = mine_in_shards(ROWS, CONFIG, Distribution(executor=pool, shards=5, work=tmp_path))
@@ -155,7 +176,7 @@ def test_what_breaks_again_and_again_is_told() -> None:
         mine_in_shards(ROWS, CONFIG, Distribution(executor=broken, shards=1))
     assert str(error.value) == (
         "executor Failing: got a process died 4 times, expected workers that live to the end of a shard. "
-        "Of 1 shards 1 are left, 0 next. Give the workers more memory, or raise --shards."
+        "Of 1 shards 1 are left, 0 next. Give the workers more memory, or cut more shards."
     )
 
 
@@ -167,24 +188,9 @@ def test_an_error_of_the_work_is_no_loss() -> None:
 def test_workers_that_do_not_share_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "mine_shard", lambda job: None)
     with pytest.raises(
-        SourceError, match=r"got nothing of shard 1, expected its worker's file\. Give --work"
+        SourceError, match=r"got nothing of shard 1, expected its worker's file\. Choose a work folder"
     ):
         mine_in_shards(ROWS, CONFIG, Distribution(shards=2))
-
-
-def test_an_error_or_interrupt_does_not_wait_for_running_shards(tmp_path: Path) -> None:
-    futures = []
-
-    def interrupted() -> None:
-        with resolve_engine("local[1]").open(tmp_path) as pool:
-            futures.append(pool.submit(time.sleep, PATIENCE))
-            while not futures[0].running():
-                time.sleep(0.01)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert isinstance(futures[0].exception(), BrokenProcessPool)
 
 
 def test_an_engine_of_unknown_size_gets_many_shards(single: Antecedents) -> None:
@@ -325,6 +331,7 @@ def test_a_parameter_that_submitit_does_not_know(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("SHORTCUT_MINER_KILLS" not in os.environ, reason="kills at random moments: see .ci/slow")
 @pytest.mark.parametrize("executor", [[], ["--executor", "local[2]"]], ids=["alone", "local"])
 def test_a_killed_run_goes_on_and_writes_the_same_bytes(tmp_path: Path, executor: list[str]) -> None:
     table = skewed_rows(4000, 30, seed=2)
@@ -335,7 +342,7 @@ def test_a_killed_run_goes_on_and_writes_the_same_bytes(tmp_path: Path, executor
     def start(*options: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-m", "shortcut_miner", *command, *options],
-            cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd=tmp_path, stdout=subprocess.DEVNULL,
         )  # fmt: skip
 
     assert start("--out", "whole").wait() == 0

@@ -181,7 +181,8 @@ def test_groups_are_cut_until_their_rows_fit() -> None:
     def needed(group: tuple[int, int]) -> int:
         kept = kept_rows(rows, counted.order(2), *group, merge=True)
         assert kept is not None
-        return suffixes.bytes_of_rows(len(kept), len(kept.items))
+        places = np.searchsorted(group, np.argsort(counted.order(2))[kept.items], side="right")
+        return suffixes.bytes_of_rows(len(kept), len(kept.items), np.count_nonzero(places == 1))
 
     whole = needed((0, 30))
     plan = plan_shards(counted, len(rows), config, shards=None, room=whole // 2)
@@ -208,6 +209,17 @@ def test_a_shard_of_more_rows_than_fit_is_halved(tmp_path: Path, monkeypatch: py
     found = mine_in_shards(rows, config, Distribution(shards=1, work=tmp_path))
     assert_same(found, mine_antecedents(rows, config))
     assert len(list(tmp_path.glob("found-*.npz"))) > 1
+
+
+def test_halves_are_not_hidden_by_what_was_found_of_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = encode(skewed_rows(300, 20, seed=9))
+    work = Distribution(shards=2, work=tmp_path)
+    mine_in_shards(rows, MiningConfig(min_count=2, max_rules=60), work)
+    monkeypatch.setattr(jobs, "room_for_rows", lambda memory: 100 * suffixes.BYTES_A_ROW)
+    config = MiningConfig(min_count=2, max_rules=10**6)
+    assert_same(mine_in_shards(rows, config, work), mine_antecedents(rows, config))
 
 
 # ---- kept rows ----
@@ -254,7 +266,7 @@ def test_rows_without_room_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     order = count_rows(rows).order(1)
     merged = kept_rows(rows, order, 6, 12, merge=True)
     assert merged is not None
-    enough = suffixes.bytes_of_rows(len(merged), len(merged.items))
+    enough = suffixes.bytes_of_rows(len(merged), len(merged.items), len(merged.items))
     assert kept_rows(rows, order, 6, 12, room=enough) is not None
     assert kept_rows(rows, order, 6, 12, room=enough - 1) is None
 

@@ -5,18 +5,18 @@ import dataclasses
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from shortcut_miner.content_digest import row_sums
 from shortcut_miner.datasets.folders import Run, options_of, publish
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.vqa_ce import figures, outputs, writing
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
-from shortcut_miner.diagnostics.vqa_ce.frames import DiskFrames, HeldFrames, Spool
 from shortcut_miner.diagnostics.vqa_ce.inputs import check_objects, count_questions, read_inputs
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
 from shortcut_miner.diagnostics.vqa_ce.prepared import Prepared, prepare_frames
@@ -27,14 +27,14 @@ from shortcut_miner.diagnostics.vqa_ce.streamed import (
     read_detections_after,
     spool_memory,
 )
-from shortcut_miner.diagnostics.vqa_ce.tables import Tables, open_tables, with_own_splits
+from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables, open_tables, with_own_splits
+from shortcut_miner.frame_blocks import DiskFrames, FrameSpool, HeldFrames
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.executors import resolve_engine
 from shortcut_miner.mining.search import cut_text
 from shortcut_miner.mining.sharding.run import Distribution
 from shortcut_miner.mining.threads import thread_count
-from shortcut_miner.sources.opening.files import FileFacts
-from shortcut_miner.storage import InputRecord
+from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.timing import OnStage, timed
 from shortcut_miner.work_folders import work_folder
 
@@ -51,7 +51,7 @@ class _Ready:
         Records, drops, notes and warnings.
     counts : mapping of str to int
         See :func:`shortcut_miner.diagnostics.vqa_ce.inputs.count_questions`.
-    spool : Spool
+    spool : FrameSpool
         For the validation questions with what the rules make of them.
     distribution : Distribution
         Where to mine, with a folder for what is in between.
@@ -60,7 +60,7 @@ class _Ready:
     prepared: Prepared
     facts: InputFacts
     counts: Mapping[str, int]
-    spool: Spool
+    spool: FrameSpool
     distribution: Distribution
 
 
@@ -177,7 +177,7 @@ def _in_memory(
         counts = count_questions(inputs, config)
     with contextlib.ExitStack() as stack:
         if out is not None and distribution.is_asked:
-            purpose = _purpose(config, limit, inputs.facts.records)
+            purpose = _purpose(config, limit, [*map(dataclasses.asdict, inputs.facts.records)])
             work = stack.enter_context(work_folder(out, purpose, distribution.work))
             distribution = dataclasses.replace(distribution, work=work / "shards")
         with timed(run.costs, "encode", run.on_stage):
@@ -208,12 +208,12 @@ def _on_disk(
     with contextlib.ExitStack() as stack:
         with timed(run.costs, "read", run.on_stage):
             detections = read_detections_after(tables, files, config, limit)
-            read = [one.file.facts() for one in (*tables.train, *tables.val)]
-            given = [*read, *([] if detections is None else [detections.file])]
             if out is None:
+                if distribution.work is not None:
+                    distribution.work.mkdir(parents=True, exist_ok=True)
                 work = Path(tempfile.mkdtemp(prefix="shortcut-miner-", dir=distribution.work))
             else:
-                purpose = _purpose(config, limit, given)
+                purpose = _purpose(config, limit, _told_of(tables, detections))
                 work = stack.enter_context(work_folder(out, purpose, distribution.work))
             spool = DiskFrames(work / "judged", memory)
             if out is None:  # the report reads its tables from there
@@ -228,12 +228,22 @@ def _on_disk(
         )
 
 
-def _purpose(
-    config: VqaCeConfig, limit: int | None, inputs: Iterable[FileFacts | InputRecord]
-) -> dict[str, Any]:
+def _told_of(tables: Tables, detections: Reading | None) -> list[Any]:
+    """Return what tells inputs from others before they are read: the files of each role, and their names.
+
+    Names of classes may come from a file beside a table's.
+    """
+    told: list[Any] = [
+        [role, dataclasses.asdict(one.file.facts()), {name: [*of] for name, of in one.flat.classes.items()}]
+        for role, files in zip(TABLE_ROLES, (tables.train, tables.val), strict=True)
+        for one in files
+    ]
+    if detections is not None:
+        files = [dataclasses.asdict(one.file) for one in detections.parts or (detections,)]
+        told.append(["detections", files, row_sums(detections.table).sha256()])
+    return told
+
+
+def _purpose(config: VqaCeConfig, limit: int | None, inputs: list[Any]) -> dict[str, Any]:
     """Return what the files in a work folder depend on."""
-    return {
-        "command": outputs.COMMAND,
-        "options": options_of(config, limit),
-        "inputs": [one.sha256 for one in inputs],
-    }
+    return {"command": outputs.COMMAND, "options": options_of(config, limit), "inputs": inputs}

@@ -11,9 +11,9 @@ from shortcut_miner.datasets.folders import NUMBER
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.classifier import RuleClassifier
 from shortcut_miner.diagnostics.vqa_ce.config import Vote
-from shortcut_miner.diagnostics.vqa_ce.frames import Spool
 from shortcut_miner.diagnostics.vqa_ce.prepared import EncodedQuestions, QuestionBlock
 from shortcut_miner.encoding import with_item_lists
+from shortcut_miner.frame_blocks import FrameSpool
 from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.backends import Backend
 from shortcut_miner.mining.matcher import MatchTotals, RuleIndex, RuleTotals, match_totals
@@ -26,7 +26,7 @@ class Judged:
 
     Attributes
     ----------
-    questions : Spool
+    questions : FrameSpool
         A row a question in input order: schemas.SplitQuestions; the other columns of schemas.Split;
         predicted (String), the rule classifier's answer, and predicted_by (UInt32), the rule behind it.
     totals : RuleTotals
@@ -39,7 +39,7 @@ class Judged:
         The subsets whose ids are all numbers.
     """
 
-    questions: Spool
+    questions: FrameSpool
     totals: RuleTotals
     best: Ints
     subset_counts: Mapping[str, int]
@@ -60,7 +60,7 @@ def judge_questions(
     index: RuleIndex,
     answering: RuleClassifier,
     validation: EncodedQuestions,
-    spool: Spool,
+    spool: FrameSpool,
     vote: Vote,
     threads: int | None,
     backend: Backend,
@@ -75,7 +75,7 @@ def judge_questions(
         Those of them that answer.
     validation : EncodedQuestions
         Those to judge.
-    spool : Spool
+    spool : FrameSpool
         Takes them.
     vote, threads, backend
         See :func:`shortcut_miner.diagnostics.vqa_ce.classifier.predict`.

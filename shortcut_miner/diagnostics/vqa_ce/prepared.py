@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
-from shortcut_miner.diagnostics.vqa_ce.frames import Frames, HeldFrames
 from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, has_known_objects
 from shortcut_miner.encoding import (
     accepted_classes,
@@ -17,6 +16,7 @@ from shortcut_miner.encoding import (
     numbers_of,
 )
 from shortcut_miner.errors import SourceError
+from shortcut_miner.frame_blocks import Frames, HeldFrames
 from shortcut_miner.mining.evidence.verdicts import is_held_out
 from shortcut_miner.mining.matches import Accepted
 from shortcut_miner.row_files import RowFiles

@@ -13,9 +13,9 @@ import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import DEFAULT_MIN_COUNT, VqaCeConfig
-from shortcut_miner.diagnostics.vqa_ce.frames import HeldFrames, Spool
 from shortcut_miner.diagnostics.vqa_ce.judged import Judged, judge_questions, totals_on
 from shortcut_miner.diagnostics.vqa_ce.prepared import EncodedQuestions, Prepared, prepare_frames
+from shortcut_miner.frame_blocks import FrameSpool, HeldFrames
 from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.evidence.verdicts import Counts, Evidence, VerdictConfig, rule_evidence
@@ -133,7 +133,7 @@ def find_shortcuts(
 def find_in(
     prepared: Prepared,
     config: VqaCeConfig,
-    spool: Spool,
+    spool: FrameSpool,
     *,
     measure: bool = True,
     distribution: Distribution | None = None,
@@ -150,7 +150,7 @@ def find_in(
         Questions of both splits.
     config : VqaCeConfig
         Options.
-    spool : Spool
+    spool : FrameSpool
         Empty; takes the validation questions with what the rules make of them.
     measure : bool
         Whether to compute the rules' further measures and verdicts.

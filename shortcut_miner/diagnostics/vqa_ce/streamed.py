@@ -26,7 +26,6 @@ from shortcut_miner.diagnostics.vqa_ce.cuts import (
     split_names,
     split_note,
 )
-from shortcut_miner.diagnostics.vqa_ce.frames import DiskFrames
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_detections, shared_groups_text
 from shortcut_miner.diagnostics.vqa_ce.prepared import EncodedQuestions, Prepared, no_answers
 from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column
@@ -34,6 +33,7 @@ from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables
 from shortcut_miner.diagnostics.vqa_ce.tallies import QuestionTallies, ToTally
 from shortcut_miner.encoding_batches import encode_training_batches
 from shortcut_miner.errors import ShortcutMinerError
+from shortcut_miner.frame_blocks import DiskFrames
 from shortcut_miner.mining.evidence.verdicts import is_held_out
 from shortcut_miner.mining.memory import left
 from shortcut_miner.mining.sharding.run import Distribution
@@ -43,11 +43,9 @@ from shortcut_miner.sources.opening.column_pieces import comes_in_pieces, read_p
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.table_batches import QuestionBatches
 from shortcut_miner.sources.questions.table_rows import GROUP, columns_of
-from shortcut_miner.storage import InputRecord
+from shortcut_miner.spools import Append
 
 _FACTS = "inputs.json"
-# What a question takes at the peak of a build in memory, measured on questions of 12 items.
-_BYTES_A_QUESTION = 1_500
 _LEAST_MEMORY, _MOST_MEMORY = 1 << 24, 1 << 28
 _HALVES = {"train": "training", "val": "validation"}
 
@@ -120,11 +118,7 @@ def are_streamed(tables: Tables, distribution: Distribution) -> bool:
     Files of other forms than Parquet and Arrow are in memory when they are opened.
     """
     flat = [table.flat for table in (*tables.train, *tables.val)]
-    if not all(map(comes_in_pieces, flat)):
-        return False
-    if distribution.is_asked or distribution.memory is not None:
-        return True
-    return sum(one.total for one in flat) * _BYTES_A_QUESTION > left()
+    return all(map(comes_in_pieces, flat)) and distribution.needs_files(sum(one.total for one in flat))
 
 
 def spool_memory(budget: int | None) -> int:
@@ -193,7 +187,7 @@ def prepare_tables(
             validation=encoded("validation"),
             holdout=encoded("holdout") if config.holdout else None,
         ),
-        facts=_facts_from(found["facts"]),
+        facts=InputFacts.of_json(found["facts"]),
         counts=found["counts"],
     )
 
@@ -225,23 +219,7 @@ def _make(
             name: stack.enter_context(DiskFrames(folder / name, memory).writing())
             for name in ("validation", *["holdout"] * config.holdout)
         }
-
-        def mined() -> Iterator[pl.DataFrame]:
-            for side, rows in cut.parts(names):
-                # A table with a limit of its own gives no more rows.
-                room = None if limit is None or cut.val is not None else limit - tallies.rows[side]
-                used = rows if room is None else rows.head(max(0, room))
-                tallies.add(side, used, rows.slice(len(used)))
-                if side == "val":
-                    put["validation"](used)
-                elif config.holdout:
-                    held_out = is_held_out(used[cluster_column(used)], config.seed)
-                    put["holdout"](used.filter(held_out))
-                    yield used.filter(~held_out)
-                else:
-                    yield used
-
-        training = _encoded(mined(), labels, config, folder / "training")
+        training = _encoded(_mined(cut, names, tallies, put), labels, config, folder / "training")
     told = (*tables.notes, *_cut_notes(cut, tallies, names, cluster))
     facts = _facts(cut.readings, detections, tallies, tables, told, cluster)
     if not len(training):
@@ -251,6 +229,25 @@ def _make(
     draft = folder / f"{_FACTS}.part"
     draft.write_text(json.dumps({"facts": dataclasses.asdict(facts), "counts": counts}), encoding="utf-8")
     draft.replace(folder / _FACTS)
+
+
+def _mined(
+    cut: _Cut, names: Counter[str], tallies: QuestionTallies, put: Mapping[str, Append]
+) -> Iterator[pl.DataFrame]:
+    """Give the questions to mine; count all that are used, and put down those to split or to hold out."""
+    for side, rows in cut.parts(names):
+        # A table with a limit of its own gives no more rows.
+        room = None if cut.limit is None or cut.val is not None else cut.limit - tallies.rows[side]
+        used = rows if room is None else rows.head(max(0, room))
+        tallies.add(side, used, rows.slice(len(used)))
+        if side == "val":
+            put["validation"](used)
+        elif "holdout" in put:
+            held_out = is_held_out(used[cluster_column(used)], cut.config.seed)
+            put["holdout"](used.filter(held_out))
+            yield used.filter(~held_out)
+        else:
+            yield used
 
 
 def _cut_of(tables: Tables, config: VqaCeConfig, folder: Path, limit: int | None, memory: int) -> _Cut:
@@ -366,12 +363,3 @@ def _counts(
         if has_objects:
             counts[f"{name}_questions_without_detections"] = tallies.without_detections[side]
     return counts
-
-
-def _facts_from(saved: dict[str, Any]) -> InputFacts:
-    return InputFacts(
-        records=tuple(InputRecord(**one) for one in saved["records"]),
-        dropped=saved["dropped"],
-        notes=tuple(saved["notes"]),
-        warnings=tuple(saved["warnings"]),
-    )

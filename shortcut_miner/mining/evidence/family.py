@@ -101,15 +101,12 @@ def searched_family(
 
 def _margins(training: RowBlocks) -> tuple[Ints, Ints]:
     """Return the original rows of each class, and those with a class that hold each item."""
-    vocabulary = training.vocabulary
-    class_rows = np.zeros(max(vocabulary.class_count, 1), np.int64)
-    item_rows = np.zeros(vocabulary.item_count, np.int64)
+    class_rows = np.zeros(training.vocabulary.class_count, np.int64)
+    item_rows = np.zeros(training.vocabulary.item_count, np.int64)
     for block in training.blocks():
-        in_class = np.where(block.classes >= 0, block.weights, 0)
-        classes = np.maximum(block.classes, 0)
-        class_rows += np.bincount(classes, in_class, len(class_rows)).astype(np.int64)
-        each = np.repeat(in_class, np.diff(block.offsets))
-        item_rows += np.bincount(block.items, each, len(item_rows)).astype(np.int64)
+        row_kernels.add_totals(
+            block.offsets, block.items, block.classes, block.weights, item_rows, class_rows
+        )
     return class_rows, item_rows
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from shortcut_miner.mining.antecedents import Antecedents
+from shortcut_miner.mining.antecedents import Antecedents, class_counts
 from shortcut_miner.mining.arrays import Best, Ints, Numbers
 from shortcut_miner.mining.jobs_numba.row_sums import sum_where_fired
 from shortcut_miner.mining.kernels_numba import subsets as kernels
@@ -190,9 +190,7 @@ def _count_together(
     found, class_rows = np.zeros(len(items), np.int64), np.zeros(class_count, np.int64)
     index = index_rules(RuleArrays(items, line, found, found), frequency)
     for block in training.blocks():
-        known = block.classes >= 0
-        weights = np.bincount(block.classes[known], block.weights[known], class_count)
-        class_rows += weights.astype(np.int64)
+        class_rows += class_counts(block)
         column = np.zeros(len(block), np.int32)
         found += sum_where_fired(index, _with_class_items(block), ones, line, column, threads)
     return np.split(found, ends[:-1]), class_rows

@@ -6,6 +6,7 @@ import hashlib
 import numpy as np
 
 from shortcut_miner.mining.arrays import Ints, Numbers
+from shortcut_miner.row_merging import positions_of
 from shortcut_miner.transactions import RowBlocks, Transactions, Vocabulary
 
 # Rows of the sample that plans are made from.
@@ -44,7 +45,7 @@ class Counted:
 
 def count_rows(rows: RowBlocks) -> Counted:
     """Return what one pass over the rows says of them."""
-    from shortcut_miner.mining.kernels_numba.suffixes import add_totals
+    from shortcut_miner.mining.kernels_numba.rows import add_totals
 
     vocabulary = rows.vocabulary.without_names()
     totals = np.zeros(vocabulary.item_count, np.int64)
@@ -67,7 +68,7 @@ def count_rows(rows: RowBlocks) -> Counted:
 def _taken(rows: Transactions, which: Ints, vocabulary: Vocabulary) -> Transactions:
     lengths = np.diff(rows.offsets)[which]
     offsets = np.concatenate(([0], np.cumsum(lengths)))
-    places = np.repeat(rows.offsets[which] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    places = positions_of(rows.offsets[which], lengths)
     return Transactions(offsets, rows.items[places], rows.classes[which], rows.weights[which], vocabulary)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.memory import left
-from shortcut_miner.mining.sharding.found import find_heads, write_found
+from shortcut_miner.mining.sharding.found import find_heads, found_path, write_found
 from shortcut_miner.mining.sharding.plans import Group, Plan, read_plan
 from shortcut_miner.mining.sharding.suffixes import kept_rows
 from shortcut_miner.transactions import RowBlocks
@@ -71,6 +71,8 @@ def _mine(job: ShardJob, plan: Plan, group: Group) -> None:
     rows = kept_rows(job.rows, order, first, stop, room=room)
     if rows is None:
         middle = (first + stop) // 2
+        # What an earlier run found of the whole range for a lower cap would hide what is found of its halves.
+        found_path(job.folder, group).unlink(missing_ok=True)
         _mine(job, plan, (middle, stop))
         _mine(job, plan, (first, middle))
         return

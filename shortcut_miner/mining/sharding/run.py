@@ -24,6 +24,8 @@ from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.options import check_counts
 from shortcut_miner.transactions import RowBlocks, Transactions
 
+# What a row of a table takes at the peak of a build or a search in memory, measured on rows of 12 items.
+_BYTES_A_ROW = 1_500
 # So many shards a worker even out what estimates miss.
 _SHARDS_A_WORKER = 4
 _LOOK_SECONDS = 1.0
@@ -66,6 +68,10 @@ class Distribution:
     def is_asked(self) -> bool:
         """Whether a search is to be cut into parts, whatever holds its rows."""
         return (self.executor, self.shards, self.work) != (None, None, None)
+
+    def needs_files(self, rows: int) -> bool:
+        """Whether so many rows of a table go to files: if that is asked for, or memory does not hold them."""
+        return self.is_asked or self.memory is not None or rows * _BYTES_A_ROW > left()
 
 
 def mine_in_shards(
@@ -314,10 +320,9 @@ def merge_shards(folder: Path, plan: Plan, found: Found) -> Antecedents:
     """
     if missing := missing_groups(plan, found):
         count, numbers = len(plan.groups), [plan.groups.index(group) for group, _ in missing]
-        listed = ", ".join(map(str, numbers[:_MOST_SHOWN])) + (", ..." if len(numbers) > _MOST_SHOWN else "")
         raise SourceError(
             f"{folder}: got {count - len(numbers):,} of {count:,} shards, expected all. "
-            f"Run shortcut-miner mine --work {folder} --shard N for each N of {listed}."
+            f"Run shortcut-miner mine --work {folder} --shard N for each N of {_in_ranges(numbers)}."
         )
     try:
         return merged(plan, [head for group in plan.groups for head in found[group]])
@@ -325,3 +330,17 @@ def merge_shards(folder: Path, plan: Plan, found: Found) -> Antecedents:
         raise SourceError(
             f"{folder}: got {reason_of(error)}, expected what the shards found. Mine them again."
         ) from error
+
+
+def _in_ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers, those in a row as one range.
+
+    >>> _in_ranges([0, 1, 2, 5, 7, 8])
+    '0-2, 5, 7-8'
+    """
+    firsts = [number for number in numbers if number - 1 not in numbers]
+    lasts = [number for number in numbers if number + 1 not in numbers]
+    ranges = [
+        f"{first}-{last}" if last > first else f"{first}" for first, last in zip(firsts, lasts, strict=True)
+    ]
+    return ", ".join(ranges[:_MOST_SHOWN]) + (", ..." if len(ranges) > _MOST_SHOWN else "")

@@ -1,7 +1,7 @@
 """Rows in provisional numbers, on a disk until their final numbers are known.
 
 Strings are numbered as they are met. When all rows have been seen, the answers that are classes are chosen.
-The vocabulary is what their rows hold: one pass over the spool finds that, another writes the rows.
+The vocabulary is what their rows hold: one pass over the file finds that, another writes the rows.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,8 @@ from shortcut_miner.row_merging import Ints, Numbers, positions_of
 from shortcut_miner.transactions import KINDS, Transactions, Vocabulary
 
 _ITEMS_AT_ONCE = 1 << 20
-_NAME = ".spool.part"
+_ITEM = (1 << 32) - 1  # the half of a sorting key that is no row
+_NAME = ".provisional.part"
 _ANSWER, _GROUP = "answer", "question_type"
 
 Mask = npt.NDArray[np.bool_]
@@ -96,7 +97,7 @@ class _Final(NamedTuple):
     vocabulary: Vocabulary
 
 
-class Spool:
+class ProvisionalRows:
     """Rows in provisional numbers in a file of `folder`, which is gone at the end.
 
     Attributes
@@ -116,7 +117,7 @@ class Spool:
         self._first_rows = np.zeros(0, np.int64)
 
     def __enter__(self) -> Self:
-        """Return the spool."""
+        """Return the rows."""
         return self
 
     def __exit__(
@@ -268,4 +269,4 @@ def _final_rows(part: _Part, kept: Mask, number: Numbers) -> tuple[Ints, Numbers
     keys = keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(np.bincount(keys >> 32, minlength=len(lengths)), out=offsets[1:])
-    return offsets, keys.astype(np.int32)
+    return offsets, (keys & _ITEM).astype(np.int32)

@@ -4,21 +4,18 @@ import contextlib
 import dataclasses
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 import polars as pl
 import pyarrow as pa
 
-from shortcut_miner.spools import sorted_blocks, sorted_runs
+from shortcut_miner.spools import IPC_OPTIONS, Append, sorted_blocks, sorted_runs
 
 # What is made of a row of a block, such as its items and rules, takes many times the memory of the row.
 ROWS_A_BLOCK = 1 << 17
 _BYTES_A_BLOCK = 1 << 25
-_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
-
-Append = Callable[[pl.DataFrame], None]
 
 
 class Frames(Protocol):
@@ -33,7 +30,7 @@ class Frames(Protocol):
         ...
 
 
-class Spool(Frames, Protocol):
+class FrameSpool(Frames, Protocol):
     """Rows that are put down once, to be given again in their order or sorted."""
 
     def writing(self) -> contextlib.AbstractContextManager[Append]:
@@ -112,7 +109,7 @@ class DiskFrames:
                 waiting.clear()
                 if not writers:
                     writers.append(
-                        stack.enter_context(pa.ipc.new_stream(file, table.schema, options=_OPTIONS))
+                        stack.enter_context(pa.ipc.new_stream(file, table.schema, options=IPC_OPTIONS))
                     )
                 writers[0].write_table(table.combine_chunks(), ROWS_A_BLOCK)
 
@@ -154,11 +151,6 @@ class DiskFrames:
                 append(block)
         yield from sorted_blocks(folder, key, memory=self.memory)
         shutil.rmtree(folder)
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything was written that was to be."""
-        return self._count.is_file()
 
     @property
     def _rows(self) -> Path:
