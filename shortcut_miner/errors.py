@@ -32,6 +32,10 @@ class SourceError(ShortcutMinerError):
     """A file that can't be read, or holds what its format does not allow."""
 
 
+class OutputError(SourceError):
+    """Results that can't be written: what led to them was right, and may be gone on with."""
+
+
 class SchemaError(ShortcutMinerError):
     """A table whose columns, types, keys or values break its schema."""
 

@@ -18,7 +18,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from shortcut_miner.errors import ConfigError, SourceError, examples
+from shortcut_miner.errors import ConfigError, OutputError, SourceError, examples
 from shortcut_miner.journal import (
     STAGING_PREFIX,
     Change,
@@ -266,7 +266,7 @@ def staged_folder(
     ------
     ConfigError
         `out` is a file, or can't be created or written; see :func:`check_target`.
-    SourceError
+    OutputError
         The disk is full or a file can't be replaced.
     """
     staging = _open_staging(out)
@@ -280,7 +280,7 @@ def staged_folder(
             if decided
             else "Earlier results are unchanged"
         )
-        raise SourceError(
+        raise OutputError(
             f"{out}: got {error.strerror or error} while writing, expected room and permission to write. "
             f"{state}; free some space or choose another --out."
         ) from error

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shortcut_miner.errors import ConfigError, SchemaError, SourceError
+from shortcut_miner.errors import ConfigError, OutputError, SchemaError, SourceError
 from shortcut_miner.journal import locked
 from shortcut_miner.storage import read_json_file
 from shortcut_miner.version import __version__
@@ -66,6 +66,8 @@ def work_folder(out: Path | None, purpose: Mapping[str, Any], within: Path | Non
     with kept_folder(folder, purpose):
         try:
             yield folder
+        except OutputError:
+            raise
         except (SourceError, ConfigError, SchemaError):
             shutil.rmtree(folder, ignore_errors=True)
             raise
@@ -82,7 +84,12 @@ def kept_folder(folder: Path, purpose: Mapping[str, Any]) -> Iterator[Path]:
     with _lock(folder):
         with _writing(folder):
             _start_over_unless(folder, json.loads(json.dumps(record)))
-        yield folder
+        try:
+            yield folder
+        except OSError as error:
+            if error.errno is not None and error.filename is None:  # of a full disk, such as this one's
+                error.filename = str(folder)
+            raise
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Work folders: found again by a rerun, removed at the end, and never somebody else's."""
 
+import errno
 import json
 import subprocess
 import sys
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from shortcut_miner.errors import BackendError, ConfigError, SourceError
+from shortcut_miner.errors import BackendError, ConfigError, OutputError, SourceError
 from shortcut_miner.work_folders import WORK_RECORD, work_folder, work_path
 
 PURPOSE = {"inputs": ["ab"], "options": {"min_count": 3}}
@@ -30,7 +31,7 @@ def test_it_is_hidden_beside_the_output_and_gone_when_the_work_is_done(tmp_path:
     assert not folder.exists()
 
 
-@pytest.mark.parametrize("stopped", [KeyboardInterrupt, MemoryError, OSError, BackendError])
+@pytest.mark.parametrize("stopped", [KeyboardInterrupt, MemoryError, OSError, BackendError, OutputError])
 def test_a_rerun_finds_what_a_stopped_run_left(tmp_path: Path, stopped: type[BaseException]) -> None:
     with pytest.raises(stopped), work_folder(tmp_path / "run", PURPOSE) as folder:
         (folder / "shard-0.npz").write_text("done")
@@ -38,6 +39,18 @@ def test_a_rerun_finds_what_a_stopped_run_left(tmp_path: Path, stopped: type[Bas
     with work_folder(tmp_path / "run", PURPOSE) as folder:
         assert (folder / "shard-0.npz").read_text() == "done"
     assert not folder.exists()
+
+
+def test_an_error_of_a_full_disk_names_the_folder(tmp_path: Path) -> None:
+    with (
+        pytest.raises(OSError, match="No space") as nameless,
+        work_folder(tmp_path / "run", PURPOSE) as folder,
+    ):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert nameless.value.filename == str(folder)
+    with pytest.raises(OSError, match="No space") as named, work_folder(tmp_path / "run", PURPOSE):
+        raise OSError(errno.ENOSPC, "No space left on device", "elsewhere")
+    assert named.value.filename == "elsewhere"
 
 
 @pytest.mark.parametrize("wrong", [SourceError, ConfigError])
