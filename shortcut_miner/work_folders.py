@@ -10,7 +10,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +90,55 @@ def kept_folder(folder: Path, purpose: Mapping[str, Any]) -> Iterator[Path]:
             if error.errno is not None and error.filename is None:  # of a full disk, such as this one's
                 error.filename = str(folder)
             raise
+
+
+def finish_part(folder: Path, name: str, facts: Mapping[str, Any], files: Iterable[str]) -> None:
+    """Write that a part of the work is done, for a rerun to make use of it.
+
+    Parameters
+    ----------
+    folder : Path
+        The work folder.
+    name : str
+        Of the file that says so.
+    facts : mapping
+        What is known of the part, as JSON.
+    files : iterable of str
+        Files that belong to it, and folders of them.
+    """
+    there = (one for place in files for one in _files_in(folder / place))
+    digests = {one.relative_to(folder).as_posix(): _sha256(one) for one in there}
+    told = json.dumps({"facts": dict(facts), "files": digests})
+    draft = folder / f"{name}.part"
+    draft.write_text(f"{hashlib.sha256(told.encode()).hexdigest()}\n{told}\n", encoding="utf-8")
+    draft.replace(folder / name)
+
+
+def finished_part(folder: Path, name: str, *, check_files: bool = True) -> dict[str, Any] | None:
+    """Return the facts of a part that :func:`finish_part` wrote; None without one.
+
+    A part whose files are gone or damaged since is none, if `check_files`; nor is one that is damaged itself.
+    """
+    try:
+        digest, told, _ = (folder / name).read_text(encoding="utf-8").split("\n")
+        if hashlib.sha256(told.encode()).hexdigest() != digest:
+            return None
+        found: dict[str, Any] = json.loads(told)
+        if check_files and any(_sha256(folder / one) != known for one, known in found["files"].items()):
+            return None
+    except (OSError, ValueError):
+        return None
+    facts: dict[str, Any] = found["facts"]
+    return facts
+
+
+def _files_in(place: Path) -> list[Path]:
+    return sorted(one for one in place.rglob("*") if one.is_file()) if place.is_dir() else [place]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shortcut_miner.errors import BackendError, ConfigError, OutputError, SourceError
-from shortcut_miner.work_folders import WORK_RECORD, work_folder, work_path
+from shortcut_miner.work_folders import WORK_RECORD, finish_part, finished_part, work_folder, work_path
 
 PURPOSE = {"inputs": ["ab"], "options": {"min_count": 3}}
 
@@ -163,3 +163,44 @@ def test_runs_one_after_the_other_never_share_a_folder(tmp_path: Path) -> None:
         thread.join()
     assert max(together) == 1
     assert len(together) + refused[0] == 4 * 30
+
+
+# ---- parts that are done ----
+
+FACTS = {"b": 1, "a": ["x"]}
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Path:
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "1").write_bytes(b"one")
+    (tmp_path / "names").write_bytes(b"two")
+    (tmp_path / "other").write_bytes(b"three")
+    finish_part(tmp_path, "part.json", FACTS, ["rows", "names"])
+    return tmp_path
+
+
+def test_a_part_that_is_done_tells_its_facts_in_their_order(done: Path) -> None:
+    found = finished_part(done, "part.json")
+    assert found is not None
+    assert list(found.items()) == list(FACTS.items())
+    (done / "other").unlink()
+    assert finished_part(done, "part.json") == FACTS
+    assert finished_part(done, "another.json") is None
+
+
+@pytest.mark.parametrize("name", ["rows/1", "names"])
+def test_a_part_whose_files_are_gone_or_damaged_is_none(done: Path, name: str) -> None:
+    (done / name).write_bytes(b"tw0")
+    assert finished_part(done, "part.json") is None
+    assert finished_part(done, "part.json", check_files=False) == FACTS
+    (done / name).unlink()
+    assert finished_part(done, "part.json") is None
+
+
+def test_a_record_that_is_damaged_is_none(done: Path) -> None:
+    whole = (done / "part.json").read_bytes()
+    for at in range(len(whole)):
+        for damaged in (whole[:at], whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :]):
+            (done / "part.json").write_bytes(damaged)
+            assert finished_part(done, "part.json", check_files=False) is None

@@ -20,9 +20,9 @@ from shortcut_miner.sources.item_batches import ItemBatches
 from shortcut_miner.sources.item_tables import Columns, open_items
 from shortcut_miner.sources.opening.column_pieces import comes_in_pieces
 from shortcut_miner.sources.opening.reading import Reading
-from shortcut_miner.storage import read_json_file, write_json
 from shortcut_miner.timing import timed
 from shortcut_miner.transactions import Transactions
+from shortcut_miner.work_folders import finish_part, finished_part
 
 _RECORD, _ROWS = "table.json", "rows"
 
@@ -71,26 +71,23 @@ class ReadTable:
     def write(self, folder: Path) -> None:
         """Write it to a folder of rows; :func:`open_rows` reads it."""
         told = dataclasses.asdict(self) | {"table": str(self.table.resolve())}
-        draft = folder / f".{_RECORD}.part"
-        write_json(told, draft)
-        draft.replace(folder / _RECORD)
+        finish_part(folder, _RECORD, told, [_ROWS])
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Return what was written to a folder of rows; see :func:`open_rows` for errors."""
-        path = folder / _RECORD
-        try:
-            told = read_json_file(path)
-            return cls(
-                table=Path(told["table"]),
-                row_count=told["row_count"],
-                config=told["config"],
-                facts=InputFacts.of_json(told["facts"]),
-            )
-        except (LookupError, TypeError, AttributeError) as error:
+        told = finished_part(folder, _RECORD, check_files=False)
+        if told is None:
             raise SourceError(
-                f"{path}: got another shape, expected what shortcut-miner shard writes. Run it again."
-            ) from error
+                f"{folder / _RECORD}: got none that is whole, expected what shortcut-miner shard writes. "
+                "Run it again."
+            )
+        return cls(
+            table=Path(told["table"]),
+            row_count=told["row_count"],
+            config=told["config"],
+            facts=InputFacts.of_json(told["facts"]),
+        )
 
 
 def open_batches(path: Path, reading: TableOptions) -> ItemBatches:
@@ -139,8 +136,8 @@ def read_in_files(
 
 
 def are_there(folder: Path) -> bool:
-    """Return whether a folder of rows is complete."""
-    return (folder / _RECORD).is_file()
+    """Return whether a folder of rows is complete, and as it was written."""
+    return finished_part(folder, _RECORD) is not None
 
 
 def open_rows(folder: Path, *, names: bool = True) -> tuple[ReadTable, RowFiles]:

@@ -329,6 +329,26 @@ def test_other_options_do_not_go_on_with_what_was_left(tmp_path: Path) -> None:
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
+@pytest.mark.parametrize(
+    "name", ["inputs.json", "training/rows.parquet", "validation/rows.arrows", "validation/count.json"]
+)
+def test_what_was_damaged_meanwhile_is_made_again(tmp_path: Path, name: str) -> None:
+    files, config = VqaCeFiles(**one_table(tmp_path)), VqaCeConfig(**EVERYTHING, split_column="split")
+
+    def stop(stage: str) -> None:
+        if stage == "match":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(files, config, tmp_path / "out", distribution=MEMORY, on_stage=stop)
+    damaged = bytearray((tmp_path / ".out.work" / name).read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    (tmp_path / ".out.work" / name).write_bytes(damaged)
+    build(files, config, tmp_path / "out", distribution=MEMORY)
+    build(files, config, tmp_path / "whole")
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
 def test_files_that_change_sides_do_not_go_on_with_what_was_left(tmp_path: Path) -> None:
     first, second, third = (
         write_table(make_rows()[at : at + 300], tmp_path / f"{at}.parquet") for at in (0, 300, 600)

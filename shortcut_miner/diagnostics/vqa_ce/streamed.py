@@ -6,7 +6,6 @@ again by a run after one that was cut off meanwhile; what is complete is used as
 
 import contextlib
 import dataclasses
-import json
 import shutil
 import tempfile
 from collections import Counter
@@ -44,6 +43,7 @@ from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.table_batches import QuestionBatches
 from shortcut_miner.sources.questions.table_rows import GROUP, columns_of
 from shortcut_miner.spools import Append
+from shortcut_miner.work_folders import finish_part, finished_part
 
 _FACTS = "inputs.json"
 _LEAST_MEMORY, _MOST_MEMORY = 1 << 24, 1 << 28
@@ -172,9 +172,7 @@ def prepare_tables(
         As reading the tables as a whole raises; no training question has an answer.
     """
     labels = None if detections is None else detections.table
-    if not (folder / _FACTS).is_file():
-        _make(tables, detections, config, folder, limit, memory)
-    found = json.loads((folder / _FACTS).read_text(encoding="utf-8"))
+    found = finished_part(folder, _FACTS) or _make(tables, detections, config, folder, limit, memory)
     training = open_row_files(folder / "training", names=True)
 
     def encoded(name: str) -> EncodedQuestions:
@@ -199,8 +197,8 @@ def _make(
     folder: Path,
     limit: int | None,
     memory: int,
-) -> None:
-    """Write rows to mine, questions and, last, what is known of them."""
+) -> dict[str, Any]:
+    """Write rows to mine and questions; return what is known of them, which is written last."""
     labels = None if detections is None else detections.table
     cut = _cut_of(tables, config, folder, limit, memory)
     columns = {"image_id": "images"} if tables.has_images else {}
@@ -226,9 +224,9 @@ def _make(
         raise no_answers(tallies.rows["train"])
     counts = _counts(tallies, columns, tables, detections, config)
     shutil.rmtree(counting)
-    draft = folder / f"{_FACTS}.part"
-    draft.write_text(json.dumps({"facts": dataclasses.asdict(facts), "counts": counts}), encoding="utf-8")
-    draft.replace(folder / _FACTS)
+    found = {"facts": dataclasses.asdict(facts), "counts": counts}
+    finish_part(folder, _FACTS, found, ["training", *put])
+    return found
 
 
 def _mined(
