@@ -3,6 +3,7 @@
 The engines are other people's: each is opened as a :class:`concurrent.futures.Executor`.
 """
 
+import asyncio
 import contextlib
 import dataclasses
 import multiprocessing
@@ -11,7 +12,7 @@ import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,6 +27,7 @@ _FORMS = "local, local[N], dask://HOST:PORT, or slurm[:NAME=VALUE,...] such as s
 # How often an engine runs a part again whose worker was lost.
 RETRIES = 3
 _POLL_SECONDS = 1.0
+_CONNECT_SECONDS = 30.0
 # Measured: what a worker holds before it has any rows.
 _BYTES_A_PROCESS = 250_000_000
 # Of a cluster, whose size may change: more shards than it has workers cost little, fewer leave some idle.
@@ -141,6 +143,12 @@ def _here(folder: Path) -> Iterator[Executor]:
 
 
 def _local(executor: str, memory: int | None) -> Engine:
+    # As multiprocessing asks it, only that by then a worker would have begun to do all of this again.
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise ConfigError(
+            "executor: got a script that each worker starts again, expected one that knows when it is the main "
+            'one. Put what it does under if __name__ == "__main__".'
+        )
     text = executor.removeprefix("local").strip("[]")
     if executor != "local" and not (text.isdecimal() and int(text) >= 1):
         reject("executor", executor, f"a number of 1 or more in local[N], or {_FORMS}")
@@ -194,8 +202,10 @@ def _dask(address: str, folder: Path) -> Iterator[Executor]:
     from distributed import Client
 
     try:
+        with ThreadPoolExecutor(1) as thread:  # a notebook's own thread has a loop that runs already
+            thread.submit(asyncio.run, _meet(address)).result()
         client = Client(address, set_as_default=False)
-    except OSError as error:
+    except Exception as error:  # whatever comes of what another program answers
         raise BackendError(
             f"executor dask: got no answer from {address} ({reason_of(error)}), expected a Dask scheduler. "
             "Start dask scheduler and dask worker, and give the address that the scheduler prints."
@@ -205,6 +215,14 @@ def _dask(address: str, folder: Path) -> Iterator[Executor]:
         yield client.get_executor(pure=False, retries=RETRIES)
     finally:
         client.close()
+
+
+async def _meet(address: str) -> None:
+    """Connect once. A Client waits for ever where something else takes the connection and says nothing."""
+    from distributed.comm import connect
+
+    comm = await asyncio.wait_for(connect(address, timeout=_CONNECT_SECONDS), 2 * _CONNECT_SECONDS)
+    comm.abort()
 
 
 # ---- SLURM ----

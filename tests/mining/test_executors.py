@@ -5,6 +5,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -101,15 +102,24 @@ class TestNames:
             "slurm_partition": "gpu", "mem_gb": 16, "timeout_min": 60, "slurm_qos": "high"
         }  # fmt: skip
 
-    def test_a_scheduler_that_does_not_answer(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        import distributed
+    @pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n"])
+    def test_an_address_where_no_scheduler_answers(
+        self, answer: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setattr(executors, "_CONNECT_SECONDS", 0.1)
+        with socket.create_server(("127.0.0.1", 0)) as server:
 
-        def refuse(*_: Any, **__: Any) -> None:
-            raise OSError("Timed out trying to connect")
+            def speak() -> None:
+                connection, _ = server.accept()
+                with connection:
+                    connection.sendall(answer)
+                    while connection.recv(4096):
+                        pass
 
-        monkeypatch.setattr(distributed, "Client", refuse)
-        with pytest.raises(BackendError, match=r"^executor dask: got no answer from tcp://127\.0\.0\.1:1 \("):
-            mine_in_shards(ROWS, CONFIG, Distribution(executor="dask://127.0.0.1:1"))
+            threading.Thread(target=speak, daemon=True).start()
+            address = "{}:{}".format(*server.getsockname())
+            with pytest.raises(BackendError, match=rf"^executor dask: got no answer from tcp://{address} \("):
+                mine_in_shards(ROWS, CONFIG, Distribution(executor=f"dask://{address}"))
 
 
 # ---- processes of this machine ----
@@ -191,6 +201,19 @@ def test_workers_that_do_not_share_the_disk(monkeypatch: pytest.MonkeyPatch) -> 
         SourceError, match=r"got nothing of shard 1, expected its worker's file\. Choose a work folder"
     ):
         mine_in_shards(ROWS, CONFIG, Distribution(shards=2))
+
+
+def test_a_script_that_workers_start_again_is_told_so(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from shortcut_miner.mining.executors import resolve_engine as resolve\n"
+        "with resolve('local[1]').open(None) as pool: pool.submit(int).result()\n"
+    )
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, check=False)
+    assert ran.returncode == 1
+    assert (
+        "ConfigError: executor: got a script that each worker starts again, expected one that" in ran.stderr
+    )
 
 
 def test_an_engine_of_unknown_size_gets_many_shards(single: Antecedents) -> None:
