@@ -24,6 +24,7 @@ _KERNEL = re.compile(rb"^@njit.*\n(?:@.*\n)*def (\w+)", re.MULTILINE)
 _ALL = "shortcut_miner.mining.kernels_numba"
 _TABLES = "shortcut_miner.kernels_numba"
 ROW_DIGESTS = "row_digests"  # what reading anybody's table needs
+IN_SHARDS = "suffixes"  # what a search in shards needs beside that of the whole
 SWAPMIX = "swapmix"
 _SWAPMIX = "shortcut_miner.diagnostics.swapmix.kernels_numba"
 
@@ -113,11 +114,12 @@ def watched(shown: Shown, on_stage: "OnStage | None", names: Sequence[str] | Non
 
 
 def kernels_to_compile(*names: str) -> int:
-    """Return how many kernels are not compiled yet: of these files, or of all that mining has.
+    """Return how many kernels are not compiled yet: of these files, or of those in :func:`kernel_names`.
 
     The name "swapmix" stands for all files of that room.
     """
-    wanted = [path for path in _folder(_ALL).glob("*.py") if path.stem in names or not names]
+    mining = names or kernel_names()
+    wanted = [path for path in _folder(_ALL).glob("*.py") if path.stem in mining]
     wanted += [path for path in _folder(_TABLES).glob("*.py") if path.stem in names]
     wanted += _folder(_SWAPMIX).glob("*.py") if SWAPMIX in names else []
     kernels = ((path, name.decode()) for path in wanted for name in _KERNEL.findall(path.read_bytes()))
@@ -125,8 +127,9 @@ def kernels_to_compile(*names: str) -> int:
 
 
 def kernel_names() -> list[str]:
-    """Return the names of mining's files that hold kernels."""
-    return [path.stem for path in sorted(_folder(_ALL).glob("*.py")) if _KERNEL.search(path.read_bytes())]
+    """Return the names of mining's files that hold kernels, those that only shards need left out."""
+    files = (path for path in sorted(_folder(_ALL).glob("*.py")) if path.stem != IN_SHARDS)
+    return [path.stem for path in files if _KERNEL.search(path.read_bytes())]
 
 
 def _folder(package: str) -> Path:

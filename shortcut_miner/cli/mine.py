@@ -8,14 +8,8 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from shortcut_miner.cli.console import note, print_json, print_text, progress
-from shortcut_miner.cli.kernels import watched
-from shortcut_miner.cli.mine_options import (
-    DEFAULT_SEARCH,
-    DEFAULT_TABLE,
-    KERNELS,
-    SearchOptions,
-    TableOptions,
-)
+from shortcut_miner.cli.kernels import IN_SHARDS, ROW_DIGESTS, watched
+from shortcut_miner.cli.mine_options import DEFAULT_SEARCH, DEFAULT_TABLE, SearchOptions, TableOptions
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     DONE,
@@ -43,6 +37,9 @@ if TYPE_CHECKING:
     from shortcut_miner.datasets.reports import BuildReport
     from shortcut_miner.timing import OnStage
 
+# What a search needs, with that of any --superset-filter, and what one of its shards needs.
+KERNELS = ("filter", "mine", "pairs", ROW_DIGESTS, "rows", "space")
+KERNELS_OF_A_SHARD = ("filter", "mine", "pairs", "rows", "space", IN_SHARDS)
 RulesShown = Annotated[int, Parameter(group=OUTPUT, validator=Number(gte=0), help="Most rules to print.")]
 
 
@@ -100,8 +97,10 @@ def mine(
             show=show, threads=threads, backend=backend, distribution=where, force=force, on_stage=on_stage,
         )  # fmt: skip
 
+    in_shards = (memory, executor, shards, work) != (None, None, None, None)
     return run_build(
-        run, out=out, dry_run=dry_run, shown=shown, kernels=KERNELS, backend=backend,
+        run, out=out, dry_run=dry_run, shown=shown, backend=backend,
+        kernels=(*KERNELS, *[IN_SHARDS] * in_shards),
         show=partial(show_mined, out=None if dry_run else out, limit=show),
     )  # fmt: skip
 
@@ -135,7 +134,7 @@ def _mine_shard(
         raise ConfigError(
             "--shard: got no --work, expected the folder that shortcut-miner shard made. Give --work DIR too."
         )
-    with progress(shown) as told, watched(shown, told, KERNELS):
+    with progress(shown) as told, watched(shown, told, KERNELS_OF_A_SHARD):
         from shortcut_miner.cli.mined_rows import open_rows
         from shortcut_miner.mining.sharding.jobs import ShardJob, mine_shard
         from shortcut_miner.mining.sharding.plans import read_plan

@@ -6,12 +6,8 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from shortcut_miner.cli.kernels import ROW_DIGESTS
 from shortcut_miner.cli.options import INPUTS, METHOD
 from shortcut_miner.options import OnBadRow, SupersetFilter
-
-# What --superset-filter needs beside the search's own.
-KERNELS = ("filter", "mine", "pairs", ROW_DIGESTS, "rows", "space", "suffixes")
 
 
 @Parameter(name="*", group=INPUTS)

@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from shortcut_miner.cli.console import note, print_json, print_text, progress, warn
-from shortcut_miner.cli.kernels import watched
+from shortcut_miner.cli.kernels import ROW_DIGESTS, watched
 from shortcut_miner.cli.mine import RulesShown, show_mined
-from shortcut_miner.cli.mine_options import (
-    DEFAULT_SEARCH,
-    DEFAULT_TABLE,
-    KERNELS,
-    SearchOptions,
-    TableOptions,
-)
+from shortcut_miner.cli.mine_options import DEFAULT_SEARCH, DEFAULT_TABLE, SearchOptions, TableOptions
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     DONE,
@@ -38,6 +32,8 @@ from shortcut_miner.options import memory_bytes
 if TYPE_CHECKING:
     from shortcut_miner.datasets.reports import BuildReport
     from shortcut_miner.timing import OnStage
+
+KERNELS_TO_SHARD, KERNELS_TO_MERGE = (ROW_DIGESTS, "rows"), ("filter",)
 
 
 def shard(
@@ -61,7 +57,7 @@ def shard(
         Folder for the shards, on a disk that all machines share. Shards of an earlier call with the same rows
         and limits stay mined.
     """
-    with progress(shown) as told, watched(shown, told, KERNELS) as compiling:
+    with progress(shown) as told, watched(shown, told, KERNELS_TO_SHARD) as compiling:
         from shortcut_miner.cli.mined_rows import MineFiles, open_batches, read_in_files
         from shortcut_miner.datasets.folders import Run
         from shortcut_miner.mining.antecedents import SearchConfig
@@ -144,6 +140,6 @@ def merge(
         return written_rules(told, read, rows, found, target, show)
 
     return run_build(
-        run, out=out, dry_run=dry_run, shown=shown, kernels=KERNELS, backend=backend,
+        run, out=out, dry_run=dry_run, shown=shown, kernels=KERNELS_TO_MERGE, backend=backend,
         show=partial(show_mined, out=None if dry_run else out, limit=show),
     )  # fmt: skip

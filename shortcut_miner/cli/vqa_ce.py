@@ -15,7 +15,7 @@ from shortcut_miner.cli.console import (
     print_text,
     print_title,
 )
-from shortcut_miner.cli.kernels import ROW_DIGESTS, kernel_names
+from shortcut_miner.cli.kernels import IN_SHARDS, ROW_DIGESTS, kernel_names
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
@@ -78,10 +78,11 @@ _NUMBERS = ("rule", "fires", "agrees", "counterexamples", "agrees there", "q the
 _SPARE = ("fires", "agrees", "rule", "q there")
 
 
-def _kernels(files: Files) -> tuple[str, ...]:
-    """Return the kernel files that a build needs: all of mining, and for tables that of their digests."""
+def _kernels(files: Files, *scale: object) -> tuple[str, ...]:
+    """Return the kernel files that a build needs, where some options of `scale` may be given."""
     is_table = files is not None and files.table is not None
-    return (*kernel_names(), ROW_DIGESTS) if is_table else ()
+    in_shards = any(option is not None for option in scale)
+    return (*kernel_names(), *[ROW_DIGESTS] * is_table, *[IN_SHARDS] * in_shards)
 
 
 def build(
@@ -122,7 +123,10 @@ def build(
             on_stage=on_stage,
         )
 
-    return run_build(run, out=out, dry_run=dry_run, shown=shown, kernels=_kernels(files), backend=backend)
+    return run_build(
+        run, out=out, dry_run=dry_run, shown=shown, backend=backend,
+        kernels=_kernels(files, memory, executor, shards, work),
+    )  # fmt: skip
 
 
 def score(

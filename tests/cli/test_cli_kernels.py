@@ -16,8 +16,9 @@ from cli.commands import CHECKOUT, Ran, RunCli, contents, options, spawn_cli
 
 from shortcut_miner import kernel_cache
 from shortcut_miner.cli import kernels
-from shortcut_miner.cli.mine_options import KERNELS as MINE_KERNELS
+from shortcut_miner.cli.mine import KERNELS, KERNELS_OF_A_SHARD
 from shortcut_miner.cli.options import Shown
+from shortcut_miner.cli.shards import KERNELS_TO_MERGE, KERNELS_TO_SHARD
 from shortcut_miner.mining.backends import choose_backend
 
 Files = dict[str, Path | None]
@@ -93,10 +94,17 @@ def test_a_build_needs_every_file_whose_cache_it_looks_for(built: Path, world_fi
 
 
 def test_mining_needs_the_files_that_it_names(tmp_path: Path) -> None:
-    table = tmp_path / "t.csv"
+    table, work = tmp_path / "t.csv", str(tmp_path / "work")
     table.write_text("w,answer\n" + "a b c,x\n" * 9)
-    needed = python(FILES_NEEDED, "mine", str(table), "--words", "w", "--superset-filter", "all", "--quiet")
-    assert json.loads(needed) == [*MINE_KERNELS]
+    search = (str(table), "--words", "w", "--superset-filter", "all")
+    for tokens, names in (
+        (("mine", *search), KERNELS),
+        (("mine", *search, "--shards", "2"), (*KERNELS, kernels.IN_SHARDS)),
+        (("shard", *search, "--shards", "1", "--work", work), KERNELS_TO_SHARD),
+        (("mine", "--work", work, "--shard", "0"), KERNELS_OF_A_SHARD),
+        (("merge", work), KERNELS_TO_MERGE),
+    ):
+        assert json.loads(python(FILES_NEEDED, *tokens, "--quiet")) == [*names], tokens
 
 
 @dataclass(frozen=True, eq=False)

@@ -166,7 +166,7 @@ def test_what_breaks_again_and_again_is_told() -> None:
         mine_in_shards(ROWS, CONFIG, Distribution(executor=broken, shards=1))
     assert str(error.value) == (
         "executor Failing: got a process died 4 times, expected workers that live to the end of a shard. "
-        "Of 1 shards 1 are left, 0 next. Give the workers more memory, or raise --shards."
+        "Of 1 shards 1 are left, 0 next. Give the workers more memory, or cut more shards."
     )
 
 
@@ -178,7 +178,7 @@ def test_an_error_of_the_work_is_no_loss() -> None:
 def test_workers_that_do_not_share_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "mine_shard", lambda job: None)
     with pytest.raises(
-        SourceError, match=r"got nothing of shard 1, expected its worker's file\. Give --work"
+        SourceError, match=r"got nothing of shard 1, expected its worker's file\. Choose a work folder"
     ):
         mine_in_shards(ROWS, CONFIG, Distribution(shards=2))
 
@@ -305,6 +305,7 @@ def test_a_parameter_that_submitit_does_not_know(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("SHORTCUT_MINER_KILLS" not in os.environ, reason="kills at random moments: see .ci/slow")
 @pytest.mark.parametrize("executor", [[], ["--executor", "local[2]"]], ids=["alone", "local"])
 def test_a_killed_run_goes_on_and_writes_the_same_bytes(tmp_path: Path, executor: list[str]) -> None:
     table = skewed_rows(4000, 30, seed=2)
@@ -315,7 +316,7 @@ def test_a_killed_run_goes_on_and_writes_the_same_bytes(tmp_path: Path, executor
     def start(*options: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-m", "shortcut_miner", *command, *options],
-            cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd=tmp_path, stdout=subprocess.DEVNULL,
         )  # fmt: skip
 
     assert start("--out", "whole").wait() == 0

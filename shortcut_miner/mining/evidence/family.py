@@ -20,7 +20,6 @@ import numpy as np
 from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.kernels_numba import family as kernels
 from shortcut_miner.mining.kernels_numba import rows as row_kernels
-from shortcut_miner.mining.kernels_numba.suffixes import add_totals
 from shortcut_miner.mining.threads import shares, thread_count
 from shortcut_miner.transactions import RowBlocks
 
@@ -105,7 +104,9 @@ def _margins(training: RowBlocks) -> tuple[Ints, Ints]:
     class_rows = np.zeros(training.vocabulary.class_count, np.int64)
     item_rows = np.zeros(training.vocabulary.item_count, np.int64)
     for block in training.blocks():
-        add_totals(block.offsets, block.items, block.classes, block.weights, item_rows, class_rows)
+        row_kernels.add_totals(
+            block.offsets, block.items, block.classes, block.weights, item_rows, class_rows
+        )
     return class_rows, item_rows
 
 

@@ -151,3 +151,13 @@ def copy_suffixes(first, stop, holders, work, offsets, items, classes, weights):
             top[item - first] = slot + 1
             item_top[item - first] = begin + end - position - 1
     return starts, Rows(out_items, out_starts, out_ends, out_classes, out_weights)
+
+
+@njit(nogil=True, cache=True)
+def add_totals(offsets, items, classes, weights, totals, class_counts):
+    """Add the weights of rows with a class to the totals of their items, and to their classes' counts."""
+    for row in range(len(classes)):
+        if classes[row] >= 0:
+            class_counts[classes[row]] += weights[row]
+            for position in range(offsets[row], offsets[row + 1]):
+                totals[items[position]] += weights[row]

@@ -9,16 +9,6 @@ _HALF, _LOWER_HALF = 32, (1 << 32) - 1
 
 
 @njit(nogil=True, cache=True)
-def add_totals(offsets, items, classes, weights, totals, class_counts):
-    """Add the weights of rows with a class to the totals of their items, and to their classes' counts."""
-    for row in range(len(classes)):
-        if classes[row] >= 0:
-            class_counts[classes[row]] += weights[row]
-            for position in range(offsets[row], offsets[row + 1]):
-                totals[items[position]] += weights[row]
-
-
-@njit(nogil=True, cache=True)
 def add_suffixes(begin, offsets, items, classes, weights, place, first, stop, kept):
     """Add the rows from `begin` on to `kept`; return the first one that found no room, or their count.
 
@@ -32,15 +22,16 @@ def add_suffixes(begin, offsets, items, classes, weights, place, first, stop, ke
         if count >= len(kept.classes) or low + offsets[row + 1] - offsets[row] > len(out_items):
             reached = row
             break
-        has_first = classes[row] < 0
+        firsts = 0
         top = low
         for position in range(offsets[row], offsets[row + 1]):
             # No branch on kept or not: what is not kept is overwritten.
             item = items[position]
-            has_first |= (place[item] >= first) & (place[item] < stop)
+            firsts += (place[item] >= first) & (place[item] < stop)
             out_items[top] = item
             top += place[item] >= first
-        if has_first and classes[row] >= 0:
+        if firsts and classes[row] >= 0:
+            size[2] += firsts
             kept.classes[count] = classes[row]
             kept.weights[count] = weights[row]
             count += 1
@@ -53,11 +44,11 @@ def add_suffixes(begin, offsets, items, classes, weights, place, first, stop, ke
 def merge_rows(kept):
     """Make one row of rows with equal items and class, their weights added; all are merged then.
 
-    The table has twice as many places as there are rows, or more.
+    The table has twice as many places as there are rows, or more. How many first items are left is estimated.
     """
     offsets, items, table, size = kept.offsets, kept.items, kept.table, kept.size
     mask = len(table) - 1
-    count = size[2]
+    count = size[3]
     low = offsets[count]
     begin = low
     for row in range(count, size[0]):
@@ -84,7 +75,8 @@ def merge_rows(kept):
             table[slot] = (key << _HALF) | count
             offsets[count] = low
         begin = end
-    size[0], size[1], size[2] = count, low, count
+    size[2] = size[2] * low // max(size[1], 1)
+    size[0], size[1], size[3] = count, low, count
 
 
 @njit(nogil=True, cache=True)

@@ -45,7 +45,7 @@ class Counted:
 
 def count_rows(rows: RowBlocks) -> Counted:
     """Return what one pass over the rows says of them."""
-    from shortcut_miner.mining.kernels_numba.suffixes import add_totals
+    from shortcut_miner.mining.kernels_numba.rows import add_totals
 
     vocabulary = rows.vocabulary.without_names()
     totals = np.zeros(vocabulary.item_count, np.int64)

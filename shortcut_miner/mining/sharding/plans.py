@@ -109,7 +109,7 @@ def _fitting(
     Of a sample fewer rows are equal than of all rows, so shards rather come out too small.
     """
     scale = rows / max(len(sample), 1)
-    if scale * bytes_of_rows(len(sample), len(sample.items)) <= room:
+    if scale * bytes_of_rows(len(sample), len(sample.items), len(sample.items)) <= room:
         return groups
     fitting: list[Group] = []
     waiting = groups[::-1]

@@ -320,10 +320,9 @@ def merge_shards(folder: Path, plan: Plan, found: Found) -> Antecedents:
     """
     if missing := missing_groups(plan, found):
         count, numbers = len(plan.groups), [plan.groups.index(group) for group, _ in missing]
-        listed = ", ".join(map(str, numbers[:_MOST_SHOWN])) + (", ..." if len(numbers) > _MOST_SHOWN else "")
         raise SourceError(
             f"{folder}: got {count - len(numbers):,} of {count:,} shards, expected all. "
-            f"Run shortcut-miner mine --work {folder} --shard N for each N of {listed}."
+            f"Run shortcut-miner mine --work {folder} --shard N for each N of {_in_ranges(numbers)}."
         )
     try:
         return merged(plan, [head for group in plan.groups for head in found[group]])
@@ -331,3 +330,17 @@ def merge_shards(folder: Path, plan: Plan, found: Found) -> Antecedents:
         raise SourceError(
             f"{folder}: got {reason_of(error)}, expected what the shards found. Mine them again."
         ) from error
+
+
+def _in_ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers, those in a row as one range.
+
+    >>> _in_ranges([0, 1, 2, 5, 7, 8])
+    '0-2, 5, 7-8'
+    """
+    firsts = [number for number in numbers if number - 1 not in numbers]
+    lasts = [number for number in numbers if number + 1 not in numbers]
+    ranges = [
+        f"{first}-{last}" if last > first else f"{first}" for first, last in zip(firsts, lasts, strict=True)
+    ]
+    return ", ".join(ranges[:_MOST_SHOWN]) + (", ..." if len(ranges) > _MOST_SHOWN else "")
