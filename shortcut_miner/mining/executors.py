@@ -146,8 +146,8 @@ def _local(executor: str, memory: int | None) -> Engine:
     # As multiprocessing asks it, only that by then a worker would have begun to do all of this again.
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise ConfigError(
-            "executor: got a script that each worker starts again, expected one that knows when it is the main "
-            'one. Put what it does under if __name__ == "__main__".'
+            "executor: got a script that each worker starts again, expected one that knows when it is the "
+            'main one. Put what it does under if __name__ == "__main__".'
         )
     text = executor.removeprefix("local").strip("[]")
     if executor != "local" and not (text.isdecimal() and int(text) >= 1):
