@@ -60,8 +60,10 @@ def build(table: Path, options: list[str], scratch: Path) -> dict[str, Any]:
             )
         run = json.loads((out / "run.json").read_text())
         manifest = json.loads((out / "manifest.json").read_text())
+        taken = dataclasses.asdict(cost)
+        del taken["exit_code"], taken["stderr"]
         return {
-            **dataclasses.asdict(cost),
+            **taken,
             "table_bytes": table.stat().st_size,
             "out_bytes": sum(file["size"] for file in manifest["files"].values()),
             "counts": manifest["counts"],

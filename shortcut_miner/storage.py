@@ -130,7 +130,11 @@ def parquet_stream(
     """
     metadata = {METADATA_KEY: json.dumps(provenance.for_table(), sort_keys=True)}
     waiting: list[pl.DataFrame] = []
-    with pq.ParquetWriter(path, schema.with_metadata(metadata), compression="zstd") as writer:
+    # The file is closed here: after an error the writer would keep it open.
+    with (
+        pa.OSFile(str(path), "wb") as file,
+        pq.ParquetWriter(file, schema.with_metadata(metadata), compression="zstd") as writer,
+    ):
 
         def write_groups(rows: pl.DataFrame, least: int) -> None:
             while len(rows) >= least and len(rows):

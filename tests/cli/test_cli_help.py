@@ -40,7 +40,7 @@ def test_every_command_has_help_an_example_and_the_common_options(command: Comma
     assert command.help[:30] in ran.out
     assert f"shortcut-miner {name_of(command.words)}" in command.example
     assert all(line in ran.out for line in command.example.splitlines())
-    for option in ("--format", "--quiet", "--limit"):
+    for option in ("--format", "--quiet", "--show" if command.words == ("merge",) else "--limit"):
         assert option in ran.out
     assert ("--dry-run" in ran.out) == (command.words[-1] in WRITING)
     assert ("--out" in ran.out) == (command.words[-1] in WRITING)

@@ -305,6 +305,7 @@ def test_a_parameter_that_submitit_does_not_know(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif("SHORTCUT_MINER_KILLS" not in os.environ, reason="kills at random moments: see .ci/slow")
 @pytest.mark.parametrize("executor", [[], ["--executor", "local[2]"]], ids=["alone", "local"])
 def test_a_killed_run_goes_on_and_writes_the_same_bytes(tmp_path: Path, executor: list[str]) -> None:
     table = skewed_rows(4000, 30, seed=2)
@@ -315,7 +316,7 @@ def test_a_killed_run_goes_on_and_writes_the_same_bytes(tmp_path: Path, executor
     def start(*options: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             [sys.executable, "-m", "shortcut_miner", *command, *options],
-            cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd=tmp_path, stdout=subprocess.DEVNULL,
         )  # fmt: skip
 
     assert start("--out", "whole").wait() == 0
