@@ -100,7 +100,7 @@ def merge(
     out: Out = None,
     force: Force = False,
     dry_run: DryRun = False,
-    show: RulesShown = 20,
+    show: Annotated[RulesShown, Parameter(name=("--show", "--limit"))] = 20,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
     """Put together what the shards of a table found.
