@@ -27,6 +27,7 @@ from shortcut_miner.cli.options import (
     Threads,
 )
 from shortcut_miner.cli.room import run_build
+from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import memory_bytes
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def merge(
     out: Out = None,
     force: Force = False,
     dry_run: DryRun = False,
-    show: RulesShown = 20,
+    show: Annotated[RulesShown, Parameter(name=("--show", "--limit"))] = 20,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
     """Put together what the shards of a table found.
@@ -111,6 +112,8 @@ def merge(
     out : Path, optional
         Folder to write, with the same files as by shortcut-miner mine.
     """
+    if out is not None and out.resolve() == work.resolve():
+        raise ConfigError(f"--out {out}: got the shards' own folder, expected another. Choose another name.")
 
     def run(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
         from shortcut_miner.cli.mined import COMMAND, FILE_NAMES, written_rules

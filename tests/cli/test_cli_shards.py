@@ -192,6 +192,15 @@ def test_skipped_rows_are_told_and_end_with_exit_code_3(table: Path, run_cli: Ru
     assert contents(Path("merged"), without=("run.json",)) == contents(Path("whole"), without=("run.json",))
 
 
+def test_merged_rules_do_not_go_among_the_shards(table: Path, run_cli: RunCli) -> None:
+    run_cli("shard", table, *SEARCH, "--shards", 1, "--work", "work")
+    mine_all(run_cli, "work", range(1))
+    before = contents(Path("work"))
+    refused = run_cli("merge", "work", "--out", "./work/../work")
+    assert (refused.code, contents(Path("work"))) == (2, before)
+    assert "got the shards' own folder, expected another. Choose another name." in refused.err
+
+
 def test_a_search_that_finds_no_item_often_enough(table: Path, run_cli: RunCli) -> None:
     tokens = (table, *COLUMNS, "--min-count", 1000)
     whole = run_cli("mine", *tokens, "--out", "whole")
