@@ -251,8 +251,14 @@ def test_slow_shards_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert stages[-1] == "mine, 3 of 3 shards"
 
 
-def descendants(pid: int) -> list[int]:
-    """Return the processes below one, by the system's table of them."""
+def is_worker(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    return False
+
+
+def workers_of(pid: int) -> list[int]:
+    """Return the pool's processes below one, by the system's table; not what keeps their semaphores."""
     parents = {}
     for place in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
@@ -261,13 +267,13 @@ def descendants(pid: int) -> list[int]:
     while below:
         below = {child for child, parent in parents.items() if parent in below}
         found += below
-    return found
+    return [child for child in found if is_worker(child)]
 
 
 def test_a_killed_process_of_the_pool_loses_nothing(single: Antecedents, tmp_path: Path) -> None:
     def kill_one() -> None:
         wait_for(lambda: list(tmp_path.glob("found-*.npz")))
-        os.kill(max(descendants(os.getpid())), signal.SIGKILL)
+        os.kill(max(workers_of(os.getpid())), signal.SIGKILL)
 
     killer = threading.Thread(target=kill_one)
     killer.start()
@@ -374,7 +380,7 @@ def test_a_killed_run_goes_on_and_writes_the_same_bytes(tmp_path: Path, executor
     for _ in range(6):
         process = start(*sharded)
         time.sleep(chance.uniform(0.5, 6))
-        below = descendants(process.pid)
+        below = workers_of(process.pid)
         process.kill()
         process.wait()
         wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in below))  # noqa: B023
