@@ -38,7 +38,7 @@ LAYERS = (
     ("mining", "scoring"),
     ("datasets",),
     ("diagnostics",),
-    ("rooms",),
+    ("rooms", "builders"),
     ("exports",),
     ("report", "recipes", "demo", "repeating"),
     ("cli", "__main__"),
