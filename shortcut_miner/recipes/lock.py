@@ -1,7 +1,7 @@
 """Trust on first use: what an address gave when it was first used, and must give from then on.
 
 A recipe without a digest takes what comes; when the build with it has succeeded, size and SHA-256 of each
-file are written into the lock file. Who has it gets the same bytes from then on, or is told that they changed.
+file are written into the lock file. Who has it gets the same bytes from then on, or is told of a change.
 """
 
 import contextlib

@@ -26,7 +26,6 @@ from shortcut_miner.journal import Digest, digest_of, sync
 from shortcut_miner.recipes.lock import described
 from shortcut_miner.recipes.patience import Patience
 
-_BLOCK_BYTES = 1 << 20
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
 _FINAL = (httpx2.UnsupportedProtocol, httpx2.ProxyError)
 
@@ -218,7 +217,7 @@ def _write(
         target.part.unlink(missing_ok=True)  # its record must not be taken for that of the old bytes
     target.record.write_text(json.dumps(dataclasses.asdict(there)), encoding="utf-8")
     with target.part.open("ab") as file:
-        for block in response.iter_raw(_BLOCK_BYTES):
+        for block in response.iter_raw():  # as they come: blocks of a size would lose the last one at a cut
             if stop.is_set():
                 raise StoppedError
             file.write(block)
