@@ -1,4 +1,4 @@
-"""A server on this machine that serves files as it should, or behaves badly once for each fault it is given."""
+"""A server on this machine that serves files as it should, or goes wrong as it is told to."""
 
 import contextlib
 import hashlib
@@ -35,7 +35,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     world: Server
 
-    def do_GET(self) -> None:  # noqa: N802  # http.server's name
+    def do_GET(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
         path = urlsplit(self.path).path  # of a proxy it is asked by the whole address
         self.world.asked.append((path, headers | {"target": self.path}))

@@ -20,14 +20,6 @@ from shortcut_miner.recipes.recipe import Source
 CONTENT = bytes(range(256)) * 400
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 HASTY = Patience(tries=3, first_wait=0.001, longest_wait=0.01, answer=20)
-PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
-
-
-@pytest.fixture(autouse=True)
-def _without_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in PROXIES:
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
 
 
 @pytest.fixture
@@ -135,7 +127,7 @@ def test_a_server_that_promises_more_than_it_has(server: Server, tmp_path: Path)
     server.faults["a.bin"] = [
         lambda handler, content: handler.answer(200, content, length=len(content) + 7) for _ in range(9)
     ]
-    with pytest.raises(SourceError, match="a.bin: got .*3 times in a row from http"):
+    with pytest.raises(SourceError, match=r"a\.bin: got .*3 times in a row from http"):
         get(source(server), tmp_path)
     assert "a.bin" not in names(tmp_path)
 
@@ -335,7 +327,7 @@ def test_a_file_that_came_meanwhile_is_not_replaced(server: Server, tmp_path: Pa
         handler.serve(content)
 
     server.faults["a.bin"] = [meanwhile]
-    with pytest.raises(SourceError, match="that came while it was downloaded, expected none. Move it away"):
+    with pytest.raises(SourceError, match=r"that came while it was downloaded, expected none\. Move it away"):
         get(source(server), tmp_path)
     assert (tmp_path / "a.bin").read_bytes() == b"mine"
 
@@ -433,7 +425,7 @@ def test_a_proxy_that_is_no_address_is_told(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HTTP_PROXY", "gopher://proxy.example")
-    with pytest.raises(ConfigError, match="proxies: got .*gopher.*Correct these variables"):
+    with pytest.raises(ConfigError, match=r"proxies: got .*gopher.*Correct these variables"):
         get(source(server), tmp_path)
 
 
