@@ -71,10 +71,11 @@ def _chosen(archive: Path, patterns: Sequence[str]) -> dict[str, str]:
         )
     members: dict[str, str] = {}
     for name in fitting:
-        plain = PurePosixPath(name).name
-        if not is_plain_name(plain) or plain in members:
+        path = PurePosixPath(name)
+        plain = path.name
+        if path.is_absolute() or ".." in path.parts or not is_plain_name(plain) or plain in members:
             raise SourceError(
-                f"{archive}: got the member {name!r}, expected plain names that differ. "
+                f"{archive}: got the member {name!r}, expected plain names that differ, inside the archive. "
                 "Correct the recipe's unpack."
             )
         members[plain] = name
