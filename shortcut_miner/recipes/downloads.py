@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shortcut_miner.recipes.transfer import Target
 
 _AT_ONCE = 4
+_WAIT_SECONDS = 0.5
 _MB = 1e6
 
 
@@ -141,7 +142,8 @@ def _wait_for(running: Mapping[str, "Future[Download]"]) -> None:
     """Wait for all files; raise at once what concerns all of them, such as a full disk."""
     waiting = set(running.values())
     while waiting:
-        done, waiting = wait(waiting, return_when=FIRST_EXCEPTION)
+        # In short waits: Polars' handler of signals lets a long one go on, and Ctrl-C would not be seen.
+        done, waiting = wait(waiting, timeout=_WAIT_SECONDS, return_when=FIRST_EXCEPTION)
         for one in done:
             error = one.exception()
             if error is not None and type(error) is not SourceError:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from shortcut_miner.errors import OutputError, SourceError
+from shortcut_miner.errors import ConfigError, OutputError, SourceError
 from shortcut_miner.journal import Digest, as_digest, is_plain_name
 from shortcut_miner.recipes.recipe import Source
 from shortcut_miner.storage import read_json_file, write_json
@@ -86,6 +86,16 @@ def add_to_lock(path: Path, pins: Pins) -> None:
             f"{path}: got {error.strerror or error} while writing, expected a file that can be written. "
             "Give another --lock."
         ) from error
+
+
+def check_lock_place(path: Path) -> None:
+    """Raise ConfigError now, not after hours of work, if a lock file can't be written there."""
+    nearest = next(one for one in path.absolute().parents if one.exists())
+    if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+        raise ConfigError(
+            f"--lock {path}: got a folder that can't be written, expected one that can: what was used is "
+            "written there. Give another --lock."
+        )
 
 
 def pinned(source: Source, pins: Pins, member: str = "") -> Digest | None:

@@ -128,6 +128,8 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         Published numbers.
     score : Score or None
         What is scored, where published numbers are scores.
+    needs : dict of str to str
+        Libraries of the command that are in an extra, and which: they are looked for before the downloads.
     note : str
         What else to know.
     """
@@ -140,6 +142,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     options: dict[str, Option] = {}
     expected: tuple[Expected, ...] = ()
     score: Score | None = None
+    needs: dict[str, str] = {}
     note: str = ""
 
     def paths_of(self, source: str) -> list[str]:

@@ -1,27 +1,31 @@
 """Following a recipe: find or download its files, build, compare with published numbers, pin the files."""
 
 import dataclasses
+import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from shortcut_miner import rooms
 from shortcut_miner.builders import builders
 from shortcut_miner.datasets.reports import BuildReport
-from shortcut_miner.errors import ConfigError, SourceError, problem_list
+from shortcut_miner.errors import BackendError, ConfigError, SourceError, problem_list
 from shortcut_miner.journal import locked
 from shortcut_miner.options import PathText, as_path, as_path_if_given, check_counts
+from shortcut_miner.publishing import check_target
 from shortcut_miner.recipes.checks import Check, check_all
 from shortcut_miner.recipes.downloads import Download, download_all
 from shortcut_miner.recipes.finding import Found, find_source, held, shelf_of
-from shortcut_miner.recipes.lock import LOCK_NAME, Pin, add_to_lock, read_lock
+from shortcut_miner.recipes.lock import LOCK_NAME, Pin, Pins, add_to_lock, check_lock_place, pinned, read_lock
 from shortcut_miner.recipes.patience import Patience
 from shortcut_miner.recipes.recipe import Recipe, find_recipe, folder_of, read_recipe
 from shortcut_miner.recipes.unpacking import unpack_members
 from shortcut_miner.timing import OnStage
 
 DATA_FOLDER = "shortcut-miner-data"
+_WAIT_SECONDS = 0.5
 _DEFAULT_PATIENCE = Patience()
 
 
@@ -124,31 +128,61 @@ def run_recipe(
     if dry_run:
         there, missing = _look(told, data, pins)
         return dataclasses.replace(report, found=tuple(there), missing=tuple(missing))
-    with _alone(data, on_stage):
-        there, missing = _look(told, data, pins)
-        if missing and offline:
-            raise _not_there(told, data, missing)
-        wanted = {name: told.sources[name] for name in missing}
-        downloads = download_all(wanted, data, pins, patience=patience, on_stage=on_stage) if wanted else {}
-        there |= {name: held(told, name, data / name, one.digest) for name, one in downloads.items()}
-        inputs = _inputs(told, _unpacked(told, there, data, on_stage))
     target = as_path_if_given("out", out) or Path(name)
+    _check_first(told, target, lock_path, pins)
+    got = _gather(told, data, pins, offline, patience, on_stage)
     if on_stage is not None:
         on_stage(told.command)
-    built = builders()[told.command](**inputs, **told.options, out=target, limit=limit, force=force)
+    built = builders()[told.command](**got.inputs, **told.options, out=target, limit=limit, force=force)
     checks = _compare(told, built, target) if limit is None else ()
-    new = {url: pin for url, pin in _pins(told, there, downloads).items() if url not in pins}
+    new = _new_pins(told, got, pins)
     if new:
         add_to_lock(lock_path, new)
     return dataclasses.replace(
         report,
-        inputs=inputs,
-        found=tuple(source for source in told.sources if source not in downloads),
-        downloaded=tuple(downloads),
+        inputs=got.inputs,
+        found=tuple(source for source in told.sources if source not in got.downloads),
+        downloaded=tuple(got.downloads),
         trusted={url: pin for url, pin in new.items() if _was_open(told, url)},
         built=built,
         checks=checks,
     )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Gathered:
+    """A recipe's files: where each source lies, which were downloaded, and what the command reads."""
+
+    there: Mapping[str, Found]
+    downloads: Mapping[str, Download]
+    inputs: Mapping[str, Path | tuple[Path, ...]]
+
+
+def _gather(
+    recipe: Recipe, data: Path, pins: Pins, offline: bool, patience: Patience, on_stage: OnStage | None
+) -> _Gathered:
+    """Find, download and unpack what a recipe needs."""
+    with _alone(data, on_stage):
+        there, missing = _look(recipe, data, pins)
+        if missing and offline:
+            raise _not_there(recipe, data, missing)
+        wanted = {name: recipe.sources[name] for name in missing}
+        downloads = download_all(wanted, data, pins, patience=patience, on_stage=on_stage) if wanted else {}
+        there |= {name: held(recipe, name, data / name, one.digest) for name, one in downloads.items()}
+        return _Gathered(there, downloads, _inputs(recipe, _unpacked(recipe, there, data, on_stage)))
+
+
+def _check_first(recipe: Recipe, target: Path, lock: Path, pins: Pins) -> None:
+    """Raise for what would be in the way when everything has been downloaded."""
+    for library, extra in recipe.needs.items():
+        if find_spec(library) is None:
+            raise BackendError(
+                f"{library}: got no such library, expected it for {recipe.command}. "
+                f'Install it: pip install "shortcut-miner[{extra}]".'
+            )
+    check_target(target, command=recipe.command, config={}, names=(), force=True)
+    if any(pinned(source, pins) is None for source in recipe.sources.values()):
+        check_lock_place(lock)
 
 
 @contextmanager
@@ -160,13 +194,24 @@ def _alone(data: Path, on_stage: OnStage | None) -> Iterator[None]:
         raise ConfigError(
             f"--data-dir {data}: got {error.strerror or error}, expected a folder. Choose another one."
         ) from error
-    if on_stage is not None:
-        on_stage("find the files, after any other run in this folder")
-    with locked(data):
+    tell = on_stage or (lambda stage: None)
+    with ExitStack() as held_lock:
+        while not _is_taken(data, held_lock):
+            tell(f"wait for another run in {data}")
+            time.sleep(_WAIT_SECONDS)  # not in the lock itself: Ctrl-C would not be seen there
+        tell("find the files")
         yield
 
 
-def _look(recipe: Recipe, data: Path, pins: Mapping[str, Pin]) -> tuple[dict[str, Found], list[str]]:
+def _is_taken(data: Path, held_lock: ExitStack) -> bool:
+    try:
+        held_lock.enter_context(locked(data, wait=False))
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _look(recipe: Recipe, data: Path, pins: Pins) -> tuple[dict[str, Found], list[str]]:
     """Return the sources that a folder has, and the names of the others."""
     shelf = shelf_of(data)
     looked = {name: find_source(recipe, name, shelf, pins) for name in recipe.sources}
@@ -215,13 +260,15 @@ def _compare(recipe: Recipe, built: BuildReport, folder: Path) -> tuple[Check, .
     return check_all(recipe.expected, built.counts, built.figures, scores)
 
 
-def _pins(recipe: Recipe, there: Mapping[str, Found], downloads: Mapping[str, Download]) -> dict[str, Pin]:
-    """Return what the lock file is to say of all files."""
-    pins: dict[str, Pin] = {}
-    for name, found in there.items():
-        done = downloads.get(name)
-        pins |= found.pins if done is None else {done.url: Pin(name, done.digest)}
-    return pins
+def _new_pins(recipe: Recipe, got: _Gathered, pins: Pins) -> dict[str, Pin]:
+    """Return what the lock file does not say yet of the files that were used."""
+    new: dict[str, Pin] = {}
+    for name, found in got.there.items():
+        done = got.downloads.get(name)
+        used = found.pins if done is None else {done.url: Pin(name, done.digest)}
+        if pinned(recipe.sources[name], pins) is None:
+            new |= {url: pin for url, pin in used.items() if url not in pins}
+    return new
 
 
 def _was_open(recipe: Recipe, url: str) -> bool:

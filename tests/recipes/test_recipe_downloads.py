@@ -160,6 +160,13 @@ def test_the_next_address_is_asked_when_one_fails(server: Server, tmp_path: Path
     check_whole(tmp_path)
 
 
+def test_an_empty_answer_is_no_file(server: Server, tmp_path: Path) -> None:
+    server.faults["a.bin"] = [wrong(b"")] * 9
+    with pytest.raises(SourceError, match="got an empty file, 3 times in a row"):
+        get(source(server), tmp_path)
+    assert "a.bin" not in names(tmp_path)
+
+
 def test_redirects_are_followed_and_loops_end(server: Server, tmp_path: Path) -> None:
     server.faults["moved.bin"] = [redirect("/a.bin")]
     get(source(server, "moved.bin"), tmp_path)

@@ -1,7 +1,9 @@
 """Each recipe from beginning to end, on small files in the official packing from a server of our own."""
 
 import json
+import time
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import shortcut_miner as sm
 from shortcut_miner.cli.run import run
 from shortcut_miner.demo import DemoWorld
 from shortcut_miner.errors import SourceError
+from shortcut_miner.journal import locked
 from shortcut_miner.recipes.lock import LOCK_NAME
 from shortcut_miner.recipes.patience import Patience
 from shortcut_miner.recipes.recipe import recipe_names
@@ -124,6 +127,23 @@ def test_a_run_that_is_cut_off_goes_on(publisher: Publisher, web: Server, tmp_pa
     done = follow(recipe, tmp_path)
     assert done.downloaded == ("v2_Annotations_Train_mscoco.zip",)
     assert web.ranges("v2_Annotations_Train_mscoco.zip")[-1] == f"bytes={size // 2}-"
+
+
+def test_one_run_at_a_time_fills_a_folder(publisher: Publisher, web: Server, tmp_path: Path) -> None:
+    publisher.publish("vqa-ce-words", web)
+    recipe = local_recipe("vqa-ce-words", web.base, tmp_path / "words.toml")
+    (tmp_path / "data").mkdir()
+    stages: list[str] = []
+    with ThreadPoolExecutor(1) as pool:
+        with locked(tmp_path / "data"):
+            waiting = pool.submit(follow, recipe, tmp_path, limit=300, on_stage=stages.append)
+            while not stages:
+                time.sleep(0.01)
+            assert (stages[0], web.asked) == (f"wait for another run in {tmp_path / 'data'}", [])
+            for name, content in web.files.items():
+                (tmp_path / "data" / name).write_bytes(content)
+        assert waiting.result().downloaded == ()
+    assert web.asked == []
 
 
 def test_what_was_trusted_first_must_stay(publisher: Publisher, web: Server, tmp_path: Path) -> None:
