@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import polars as pl
 import pyarrow as pa
 
+from shortcut_miner.drafts import drafted
 from shortcut_miner.spools import IPC_OPTIONS, Append, gathered, sorted_blocks, sorted_runs
 
 # What is made of a row of a block, such as its items and rules, takes many times the memory of the row.
@@ -114,9 +115,8 @@ class DiskFrames:
 
             with gathered(write, memory=_BYTES_A_BLOCK, rows=ROWS_A_BLOCK) as append:
                 yield append
-        draft = self._count.with_suffix(".part")
-        draft.write_text(str(rows))
-        draft.replace(self._count)  # a spool with a count is complete
+        with drafted(self._count) as draft:  # a spool with a count is complete
+            draft.write_text(str(rows))
 
     def blocks(self) -> Iterator[pl.DataFrame]:
         """Give the rows in order, one block at least."""

@@ -17,6 +17,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from shortcut_miner.drafts import drafted
+
 Append = Callable[[pl.DataFrame], None]
 
 BLOCK_ROWS = 131_072
@@ -124,10 +126,12 @@ def _write_run(rows: pl.DataFrame, key: str, path: Path) -> None:
     table = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
     told = {_FIRST_KEYS: json.dumps(first_keys), _SIZE: str(rows.estimated_size())}
     schema = table.schema.with_metadata(told)
-    draft = path.with_suffix(".part")
-    with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, schema, options=IPC_OPTIONS) as writer:
+    with (
+        drafted(path) as draft,
+        pa.OSFile(str(draft), "wb") as file,
+        pa.ipc.new_file(file, schema, options=IPC_OPTIONS) as writer,
+    ):
         writer.write_table(table.replace_schema_metadata(schema.metadata).combine_chunks(), part)
-    draft.replace(path)
 
 
 @dataclass(frozen=True, slots=True)

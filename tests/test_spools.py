@@ -88,7 +88,7 @@ def test_rows_come_back_sorted(keys: list[str], cuts: list[int], memory: int) ->
 def test_a_run_that_is_not_complete_is_not_read(tmp_path: Path) -> None:
     with sorted_runs(tmp_path, "key", memory=LARGE) as append:
         append(numbered(["b", "a"]))
-    (tmp_path / "run-000001.part").write_bytes(b"half")
+    (tmp_path / "run-000001.arrow.part").write_bytes(b"half")
     (block,) = sorted_blocks(tmp_path, "key", memory=LARGE)
     assert block["key"].to_list() == ["a", "b"]
 
