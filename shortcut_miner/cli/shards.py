@@ -142,6 +142,6 @@ def merge(
         return written_rules(told, read, rows, found, target, show)
 
     return run_build(
-        run, out=out, dry_run=dry_run, shown=shown, kernels=KERNELS_TO_MERGE, backend=backend,
-        show=partial(show_mined, out=None if dry_run else out, limit=show),
+        run, out=out, dry_run=dry_run, shown=shown, needs_out=False, kernels=KERNELS_TO_MERGE,
+        backend=backend, show=partial(show_mined, out=None if dry_run else out, limit=show),
     )  # fmt: skip
