@@ -74,9 +74,8 @@ def shard(
         with kept_folder(work, {"command": "shard"}):
             read, rows = read_in_files(run, table, batches, config, work)
             plan = make_plan(work, rows, limits, where, resolve_engine(None))
-            read.write(
-                work
-            )  # last: a step needs it, and so meets no rows of one call and the plan of another
+            # Last: a step needs it, and so meets no rows of one call and the plan of another.
+            read.write(work)
     for text in read.facts.warnings:
         warn(text)
     count = len(plan.groups)
