@@ -117,7 +117,7 @@ def mine_in_shards(
     """
     engine = resolve_engine(distribution.executor)
     with _folder_for_shards(distribution.work) as folder:
-        plan = make_plan(folder, rows, config, distribution, engine)
+        plan = make_plan(folder, rows, config, distribution, engine, threads)
         placed = placed_rows(rows, plan.order) if isinstance(rows, Transactions) else rows
         travelling = placed if engine.is_here else rows_in_files(folder, placed, plan.key)
         share = _worker_share(distribution.memory, engine)
@@ -141,10 +141,15 @@ def _folder_for_shards(work: Path | None) -> Iterator[Path]:
 
 
 def make_plan(
-    folder: Path, rows: RowBlocks, config: MiningConfig, distribution: Distribution, engine: Engine
+    folder: Path,
+    rows: RowBlocks,
+    config: MiningConfig,
+    distribution: Distribution,
+    engine: Engine,
+    threads: int | None = None,
 ) -> Plan:
     """Return the plan of a search, and write it to the work folder; one that is there for it stays in use."""
-    counted = count_rows(rows)
+    counted = count_rows(rows, threads or thread_count())
     max_rules = config.resolved_max_rules(distribution.memory)
     limits = MiningConfig(
         min_count=config.min_count, max_antecedent=config.max_antecedent, max_rules=max_rules
