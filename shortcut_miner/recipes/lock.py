@@ -4,15 +4,14 @@ A recipe without a digest takes what comes; when the build with it has succeeded
 file are written into the lock file. Who has it gets the same bytes from then on, or is told of a change.
 """
 
-import contextlib
 import dataclasses
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from shortcut_miner.drafts import drafted
 from shortcut_miner.errors import ConfigError, OutputError, SourceError
-from shortcut_miner.journal import Digest, as_digest, is_plain_name
+from shortcut_miner.journal import Digest, as_digest, is_plain_name, locked, sync
 from shortcut_miner.recipes.recipe import Source
 from shortcut_miner.storage import read_json_file, write_json
 
@@ -69,19 +68,15 @@ def add_to_lock(path: Path, pins: Pins) -> None:
     OutputError
         It can't be written.
     """
-    merged = {**pins, **read_lock(path)}
-    files = {url: {"name": one.name, **dataclasses.asdict(one.digest)} for url, one in merged.items()}
-    draft = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, draft = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
-        os.close(handle)
-        write_json({"format": _FORMAT, "files": files}, Path(draft))
-        Path(draft).chmod(0o644)
-        Path(draft).replace(path)
+        with locked(path.parent):  # what another run adds meanwhile stays
+            merged = {**pins, **read_lock(path)}
+            files = {url: {"name": one.name, **dataclasses.asdict(one.digest)} for url, one in merged.items()}
+            with drafted(path) as draft:
+                write_json({"format": _FORMAT, "files": files}, draft)
+                sync(draft)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            Path(draft).unlink()
         raise OutputError(
             f"{path}: got {error.strerror or error} while writing, expected a file that can be written. "
             "Give another --lock."
