@@ -7,7 +7,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from recipes.serving import Handler, Server, cut, redirect, serving, stall, status, with_length, wrong
+from recipes.serving import Fault, Handler, Server, cut, redirect, serving, stall, status, with_length, wrong
 
 from shortcut_miner.errors import BackendError, ConfigError, OutputError, SourceError
 from shortcut_miner.journal import Digest
@@ -107,6 +107,41 @@ def test_a_file_that_changes_midway_is_the_new_one_as_a_whole(
         get(source(server), tmp_path)
     assert (tmp_path / "a.bin").read_bytes() == new
     assert names(tmp_path) == ["a.bin"]
+
+
+def part(start: int, stop: int) -> Fault:
+    """Answer with a part of the file, whatever was asked for."""
+
+    def fault(handler: Handler, content: bytes) -> None:
+        etag = f'"{hashlib.sha256(content).hexdigest()[:16]}"'
+        told = f"bytes {start}-{stop - 1}/{len(content)}"
+        handler.answer(206, content[start:stop], {"ETag": etag, "Content-Range": told})
+
+    return fault
+
+
+def test_a_server_that_gives_less_than_the_rest_is_asked_again(server: Server, tmp_path: Path) -> None:
+    server.faults["a.bin"] = [cut(30_000), part(30_000, 40_000), part(40_000, 40_001)]
+    get(source(server), tmp_path)
+    check_whole(tmp_path)
+    assert server.ranges("a.bin") == [None, "bytes=30000-", "bytes=40000-", "bytes=40001-"]
+
+
+def test_a_server_that_gives_another_part_is_not_believed(server: Server, tmp_path: Path) -> None:
+    server.faults["a.bin"] = [cut(30_000), part(0, len(CONTENT)), part(10, 20)]
+    get(source(server), tmp_path)
+    check_whole(tmp_path)
+    assert server.ranges("a.bin") == [None, "bytes=30000-", None, None]
+
+
+def test_a_weak_etag_tells_nothing_of_bytes(server: Server, tmp_path: Path) -> None:
+    def weak(handler: Handler, content: bytes) -> None:
+        handler.answer(200, content, {"ETag": 'W/"1"'}, cut=30_000)
+
+    server.faults["a.bin"] = [weak]
+    get(source(server), tmp_path)
+    check_whole(tmp_path)
+    assert server.ranges("a.bin") == [None, None]
 
 
 def test_parts_of_two_versions_never_pass_for_a_file(tmp_path: Path) -> None:
@@ -364,6 +399,7 @@ def test_files_come_at_the_same_time(server: Server, tmp_path: Path) -> None:
     stages: list[str] = []
     got = download_all(wanted, tmp_path, {}, patience=HASTY, on_stage=stages.append)
     assert names(tmp_path) == sorted(wanted) == sorted(got)
+    assert len(server.asked) == 3
     assert stages[-1] == "download 3 files: 0.3 MB"
 
 
