@@ -25,7 +25,9 @@ SHOWN = {
     "cards/fpvg.md": "shortcut_miner/diagnostics/fpvg/README.md",
     "cards/swapmix.md": "shortcut_miner/diagnostics/swapmix/README.md",
 }
-NOTEBOOKS = {f"notebooks/{path.stem}.md": f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")}
+NOTEBOOKS = {
+    f"notebooks/{path.stem}.md": f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")
+}
 LINK = re.compile(r"(?<=\]\()([^)\s#:]+)(?=[)#])")
 # What numpydoc texts say in Sphinx's words, as mkdocstrings shows it.
 ROLE = re.compile(r":(?:class|func|meth|mod|data):<code>(?:~?[\w.]*\.)?(\w+)</code>")

@@ -73,6 +73,7 @@ def run(notebook: Notebook) -> Notebook:
     for cell in fresh.cells:
         for output in cell.get("outputs", ()):
             output.pop("transient", None)
+            output.get("data", {}).pop("image/jpeg", None)  # beside the same as PNG
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     fresh.metadata = nbformat.from_dict({"kernelspec": kernel, "language_info": {"name": "python"}})
     return fresh
