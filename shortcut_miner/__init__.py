@@ -65,7 +65,7 @@ __all__ = [
     "to_mlxtend",
     "write_demo_world",
 ]
-__all__ += _ROOMS
+__all__.extend(_ROOMS)
 
 
 def __getattr__(name: str) -> Any:
