@@ -181,8 +181,7 @@ def test_groups_are_cut_until_their_rows_fit() -> None:
     def needed(group: tuple[int, int]) -> int:
         kept = kept_rows(rows, counted.order(2), *group, merge=True)
         assert kept is not None
-        places = np.searchsorted(group, np.argsort(counted.order(2))[kept.items], side="right")
-        return suffixes.bytes_of_rows(len(kept), len(kept.items), np.count_nonzero(places == 1))
+        return suffixes.bytes_of_rows(kept, counted.order(2)[slice(*group)], 1)
 
     whole = needed((0, 30))
     plan = plan_shards(counted, len(rows), config, shards=None, room=whole // 2)
@@ -266,7 +265,7 @@ def test_rows_without_room_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     order = count_rows(rows).order(1)
     merged = kept_rows(rows, order, 6, 12, merge=True)
     assert merged is not None
-    enough = suffixes.bytes_of_rows(len(merged), len(merged.items), len(merged.items))
+    enough = suffixes.bytes_of_rows(merged, order[6:12], 1)
     assert kept_rows(rows, order, 6, 12, room=enough) is not None
     assert kept_rows(rows, order, 6, 12, room=enough - 1) is None
 
