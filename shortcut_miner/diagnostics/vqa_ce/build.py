@@ -121,12 +121,13 @@ def build(
         else partial(_in_memory, tables=opened)
     )
     with ready_to_mine(files, config, out, limit, distribution, run) as ready:
+        warnings: list[str] = []
         found = find_in(
             ready.prepared, config, ready.spool,
             distribution=ready.distribution, threads=run.threads, backend=chosen, costs=run.costs,
-            on_stage=on_stage,
+            on_stage=on_stage, counts=run.limits, warnings=warnings,
         )  # fmt: skip
-        facts = ready.facts
+        facts = dataclasses.replace(ready.facts, warnings=(*ready.facts.warnings, *warnings))
         if distribution.memory is not None:
             run.limits["memory"] = distribution.memory
         if config.max_rules is None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from shortcut_miner.mining.backends import Backend, resolve_backend
+from shortcut_miner.mining.executors import BYTES_A_PROCESS, parts_at_a_time
 from shortcut_miner.mining.memory import left
 from shortcut_miner.mining.sharding.found import find_heads, found_path, write_found
 from shortcut_miner.mining.sharding.plans import Group, Plan, read_plan
@@ -71,9 +72,10 @@ def mine_shard(job: ShardJob) -> int:
 def _mine(job: ShardJob, plan: Plan, group: Group) -> int:
     first, stop = group
     is_one = stop - first == 1
-    threads = job.threads or thread_count()
+    parts = parts_at_a_time()
+    threads = job.threads or max(1, thread_count() // parts)
     order = np.arange(len(plan.order), dtype=np.int32) if job.are_placed else plan.order
-    room = room_for_rows(job.memory)
+    room = room_for_rows(job.memory, parts)
     rows = kept_rows(job.rows, order, first, stop, room=None if is_one else room, threads=threads)
     if rows is None:
         middle = (first + stop) // 2
@@ -91,6 +93,18 @@ def _mine(job: ShardJob, plan: Plan, group: Group) -> int:
     return needed if needed > room else 0
 
 
-def room_for_rows(memory: int | None) -> int:
-    """Return the bytes that a shard's rows may take in this process, of so many that it may hold."""
-    return int(left(memory) * ROWS_SHARE)
+def room_for_rows(memory: int | None, parts: int = 1) -> int:
+    """Return the bytes that a shard's rows may take in this process, of so many that it may hold.
+
+    So many parts are mined in it at a time.
+    """
+    return int(left(memory) * ROWS_SHARE) // parts
+
+
+def excess_text(needed: int, workers: int = 1) -> str:
+    """Return the warning that the rows of one item needed more memory than there was for a shard's rows."""
+    memory = workers * (needed / ROWS_SHARE + BYTES_A_PROCESS)
+    return (
+        f"the rows of one item need about {needed / 1e9:,.1f} GB, more than there is for a shard's rows; they "
+        f"were mined all the same. To hold them takes about --memory {memory / 1e9:,.1f}GB."
+    )

@@ -1,6 +1,6 @@
 """The rows of a shard: what its first items need of all rows."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -100,10 +100,10 @@ def kept_rows(
     if merge or kept.size[2]:
         kept = _merged(kept)
     size, top, *_ = kept.size.tolist()
-    arrays = (kept.offsets, kept.items, kept.classes, kept.weights)
-    for array, length in zip(arrays, (size + 1, top, size, size), strict=True):
+    fields: tuple[npt.NDArray[Any], ...] = (kept.offsets, kept.items, kept.classes, kept.weights)
+    for array, length in zip(fields, (size + 1, top, size, size), strict=True):
         array.resize(length, refcheck=False)  # in place: what lies behind is given back
-    found = Transactions(*arrays, rows.vocabulary.without_names())
+    found = Transactions(*fields, vocabulary=rows.vocabulary.without_names())
     fits = room is None or bytes_of_rows(found, order[first:stop], threads) <= room
     return found if fits else None
 
