@@ -20,6 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from shortcut_miner.drafts import draft_of, drafted
 from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.row_merging import Ints, Numbers, RowArrays, merge_equal_rows
 from shortcut_miner.transactions import Transactions, Vocabulary
@@ -119,7 +120,7 @@ class RowWriter:
         self._item_frequency = np.zeros(vocabulary.item_count, np.int64)
         self._files: RowFiles | None = None
         options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-        self._file = pa.OSFile(str(_draft(folder / ROWS)), "wb")
+        self._file = pa.OSFile(str(draft_of(folder / ROWS)), "wb")
         self._writer = pa.ipc.new_file(self._file, _SCHEMA, options=options)
 
     def append(self, rows: Transactions, groups: Numbers | None = None) -> None:
@@ -149,8 +150,8 @@ class RowWriter:
                 self._write(self._joined())
             self._close_rows()
             self._write_facts()
-            _draft(self._folder / ROWS).replace(self._folder / ROWS)
-            _draft(self._folder / FACTS).replace(self._folder / FACTS)
+            draft_of(self._folder / ROWS).replace(self._folder / ROWS)
+            draft_of(self._folder / FACTS).replace(self._folder / FACTS)
             self._files = RowFiles(
                 (self._folder / ROWS,),
                 self._vocabulary,
@@ -174,8 +175,8 @@ class RowWriter:
         elif self._files is None:
             with contextlib.suppress(OSError, pa.ArrowException):  # on a full disk the end can't be written
                 self._close_rows()
-            for name in (ROWS, NAMES, FACTS):
-                _draft(self._folder / name).unlink(missing_ok=True)
+            for name in (ROWS, FACTS):
+                draft_of(self._folder / name).unlink(missing_ok=True)
 
     def _close_rows(self) -> None:
         with self._file:
@@ -209,15 +210,17 @@ class RowWriter:
         series = {**like.names, _ANSWERS: like.answers}
         has_names = not any(isinstance(names, range) for names in series.values())
         if has_names:
-            with pq.ParquetWriter(_draft(self._folder / NAMES), _NAMES_SCHEMA, compression="zstd") as writer:
+            with (
+                drafted(self._folder / NAMES) as draft,
+                pq.ParquetWriter(draft, _NAMES_SCHEMA, compression="zstd") as writer,
+            ):
                 for kind, names in series.items():
                     column = names.to_arrow().cast(pa.large_string())
                     kinds = pa.repeat(kind, len(names))
                     writer.write_table(pa.table([kinds, column], schema=_NAMES_SCHEMA))
-            _draft(self._folder / NAMES).replace(self._folder / NAMES)
         else:
             (self._folder / NAMES).unlink(missing_ok=True)
-        with _draft(self._folder / FACTS).open("wb") as file:
+        with draft_of(self._folder / FACTS).open("wb") as file:
             np.savez(
                 file,
                 kinds=np.array(list(like.names)),
@@ -350,8 +353,3 @@ def _concatenated(parts: list[RowArrays]) -> RowArrays:
     np.cumsum(lengths, out=offsets[1:])
     others = (np.concatenate(columns) for columns in zip(*(part[1:] for part in parts), strict=True))
     return RowArrays(offsets, *others)
-
-
-def _draft(path: Path) -> Path:
-    """Return the name that a file has until it is complete."""
-    return path.with_name(f".{path.name}.part")

@@ -105,6 +105,6 @@ def excess_text(needed: int, workers: int = 1) -> str:
     """Return the warning that the rows of one item needed more memory than there was for a shard's rows."""
     memory = workers * (needed / ROWS_SHARE + BYTES_A_PROCESS)
     return (
-        f"the rows of one item need about {needed / 1e9:,.1f} GB, more than there is for a shard's rows; they "
-        f"were mined all the same. To hold them takes about --memory {memory / 1e9:,.1f}GB."
+        f"the rows of one item need about {needed / 1e9:,.1f} GB, more than there is for a shard's rows; "
+        f"they were mined all the same. To hold them takes about --memory {memory / 1e9:,.1f}GB."
     )

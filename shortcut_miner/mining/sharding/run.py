@@ -72,6 +72,16 @@ class Distribution:
         """Whether a search is to be cut into parts, whatever holds its rows."""
         return (self.executor, self.shards, self.work) != (None, None, None)
 
+    @property
+    def executor_name(self) -> str | None:
+        """The engine's name, None for this process; raises as :func:`.executors.resolve_engine`."""
+        return None if self.executor is None else resolve_engine(self.executor, self.memory).name
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """What a run record says of it under that name."""
+        return {} if self.memory is None else {"memory": self.memory}
+
     def needs_files(self, rows: int) -> bool:
         """Whether so many rows of a table go to files: if that is asked for, or memory does not hold them."""
         return self.is_asked or self.memory is not None or rows * _BYTES_A_ROW > left()

@@ -1,6 +1,6 @@
 """The rows of a shard: what its first items need of all rows."""
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -100,10 +100,13 @@ def kept_rows(
     if merge or kept.size[2]:
         kept = _merged(kept)
     size, top, *_ = kept.size.tolist()
-    fields: tuple[npt.NDArray[Any], ...] = (kept.offsets, kept.items, kept.classes, kept.weights)
-    for array, length in zip(fields, (size + 1, top, size, size), strict=True):
-        array.resize(length, refcheck=False)  # in place: what lies behind is given back
-    found = Transactions(*fields, vocabulary=rows.vocabulary.without_names())
+    # In place: what lies behind is given back.
+    kept.offsets.resize(size + 1, refcheck=False)
+    kept.items.resize(top, refcheck=False)
+    kept.classes.resize(size, refcheck=False)
+    kept.weights.resize(size, refcheck=False)
+    fields = (kept.offsets, kept.items, kept.classes, kept.weights)
+    found = Transactions(*fields, rows.vocabulary.without_names())
     fits = room is None or bytes_of_rows(found, order[first:stop], threads) <= room
     return found if fits else None
 
