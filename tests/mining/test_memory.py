@@ -188,8 +188,8 @@ class TestFreeMemory:
         with pytest.raises(ConfigError) as error:
             memory.check_fits(2_000_001, 500, 2 * 10**9)
         assert str(error.value) == (
-            "rules: got 2,000,001, for which about 1.0 GB are needed, expected at most the 1.0 GB that --memory "
-            "leaves. Raise --memory, min_count or min_confidence, or choose a superset_filter."
+            "rules: got 2,000,001, for which about 1.0 GB are needed, expected at most the 1.0 GB that "
+            "--memory leaves. Raise --memory, min_count or min_confidence, or choose a superset_filter."
         )
 
     def test_what_does_not_fit_is_told_before_it_is_made(self) -> None:
