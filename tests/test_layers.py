@@ -19,6 +19,7 @@ LAYERS = (
         "columnar",
         "storage",
         "journal",
+        "claims",
         "publishing",
         "text",
         "tokenizers",
@@ -41,7 +42,7 @@ LAYERS = (
     ("diagnostics",),
     ("rooms", "builders"),
     ("exports",),
-    ("report", "recipes", "demo", "repeating"),
+    ("report", "recipes", "demo", "recorded_inputs", "repeating", "verifying"),
     ("cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

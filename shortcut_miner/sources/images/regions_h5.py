@@ -32,7 +32,7 @@ from shortcut_miner.sources.images.region_tables import (
     box_rows,
     empty_column,
 )
-from shortcut_miner.sources.opening.files import FileFacts, file_facts, open_source
+from shortcut_miner.sources.opening.files import FileFacts, Version, file_facts, open_source
 from shortcut_miner.sources.opening.json_records import decode_all
 from shortcut_miner.sources.opening.json_text import Top, fields_of, parse_json
 from shortcut_miner.sources.opening.kinds import Content, wrong_kind
@@ -85,6 +85,7 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
         problems += _missing_shards(entries, shards)
     bad = pl.Series([record for one in problems for record in one.records], dtype=pl.UInt32)
     entries = entries.with_columns(is_bad=pl.col("record").is_in(bad.implode()))
+    versions = [Version.of(shards[number]) for number in sorted(shards)]
     beside = _numbers_of([one for one in files.others if one.parent == path.parent])
     counts, rows, boxes, notes = _read_shards(h5py, entries, len(names), shards, problems, beside)
     raw = RawRegions(
@@ -102,7 +103,10 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
         problems=problems,
         notes=parsed.notes + notes + _checksum_notes(shards),
     )
-    return raw, [source.facts(), *(_facts(h5py, shards[number]) for number in sorted(shards))]
+    facts = [source.facts(), *(_facts(h5py, shards[number]) for number in sorted(shards))]
+    for version in versions:
+        version.check(str(version.file))
+    return raw, facts
 
 
 def _facts(h5py: Any, path: Path) -> FileFacts:

@@ -51,6 +51,8 @@ class Opened:
         As in :class:`FileFacts`.
     digest : Future
         The checksum of the packed file, computed in a thread beside the decoding.
+    version : Version or None
+        Of a file that is read again for its checksum: what was there when it was opened.
     """
 
     path: str
@@ -59,10 +61,46 @@ class Opened:
     size: int
     member: str | None
     digest: Future[str] = field(repr=False)
+    version: "Version | None" = None
 
     def facts(self) -> FileFacts:
-        """Return the file's facts; waits for the checksum."""
-        return FileFacts(name=self.name, size=self.size, sha256=self.digest.result(), member=self.member)
+        """Return the file's facts; waits for the checksum. SourceError if the file was changed since."""
+        sha256 = self.digest.result()
+        if self.version is not None:
+            self.version.check(self.path)
+        return FileFacts(name=self.name, size=self.size, sha256=sha256, member=self.member)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What tells a file from another one of its name, and from itself after a change.
+
+    Attributes
+    ----------
+    file : Path
+        The file.
+    state : tuple of int
+        Device, inode, size, and when it was changed (ns).
+    """
+
+    file: Path
+    state: tuple[int, int, int, int]
+
+    @classmethod
+    def of(cls, file: Path) -> "Version":
+        """Return the version of a file that is there now."""
+        found = file.stat()
+        return cls(file, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+
+    def check(self, shown: str) -> None:
+        """Raise SourceError if the file is another one now: what was read may be of neither."""
+        with system_errors(shown, self.file):
+            is_same = Version.of(self.file) == self
+        if not is_same:
+            raise SourceError(
+                f"{shown}: got a file that was changed while it was read, expected one that stays as it is. "
+                "Run the command again when nothing writes to it."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from shortcut_miner.sources.opening.containers import BUFFER_BYTES, UTF8_BOM, re
 from shortcut_miner.sources.opening.files import (
     FileFacts,
     Opened,
+    Version,
     check_not_empty_file,
     file_facts,
     find_file,
@@ -119,6 +120,7 @@ def _opened(
     with contextlib.ExitStack() as closing:
         with system_errors(shown, file):
             stored = closing.enter_context(io.BufferedReader(io.FileIO(file), buffer_size=BUFFER_BYTES))
+            version = Version.of(file)
             size = file.stat().st_size
             check_not_empty_file(shown, size)
             content, packing, member = unpack(
@@ -141,4 +143,5 @@ def _opened(
             size=size,
             member=member,
             digest=digest,
+            version=version,
         )
