@@ -16,6 +16,7 @@ LAYERS = (
     ("version", "errors", "options", "schemas", "kernel_cache", "answer_text"),
     (
         "columnar",
+        "free_memory",
         "storage",
         "journal",
         "publishing",
