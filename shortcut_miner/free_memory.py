@@ -14,6 +14,12 @@ def free_memory() -> int:
     return max(0, min(_machine_free(), _address_space_left(), *_control_groups_left()))
 
 
+def held_by(process: int | None = None) -> int:
+    """Return the bytes of memory that a process holds now, by default this one; 0 where nothing tells."""
+    pages = text_of(Path(f"/proc/{process or 'self'}/statm")).split()
+    return int(pages[1]) * os.sysconf("SC_PAGE_SIZE") if len(pages) > 1 else 0
+
+
 def _machine_free() -> int:
     available = _field(Path("/proc/meminfo"), "MemAvailable")
     if available is not None:

@@ -259,7 +259,10 @@ def _named(sizes: Vocabulary, path: Path) -> Vocabulary:
     """Return the vocabulary of these sizes with its strings."""
     import polars as pl
 
-    table = pl.DataFrame(pl.from_arrow(pq.read_table(path, memory_map=False)))
+    read = pq.read_table(path, memory_map=False)
+    if not read.schema.equals(_NAMES_SCHEMA):
+        raise ValueError("other columns than names have")
+    table = pl.DataFrame(pl.from_arrow(read))
     found: dict[str, Any] = {}
     for kind, size in {**sizes.names, _ANSWERS: sizes.answers}.items():
         found[kind] = table.filter(pl.col("kind") == kind)["name"]

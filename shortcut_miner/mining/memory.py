@@ -1,10 +1,7 @@
 """How much memory this process may still take, and so how many antecedents a search may keep."""
 
-import os
-from pathlib import Path
-
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.free_memory import free_memory, text_of
+from shortcut_miner.free_memory import free_memory, held_by
 from shortcut_miner.timing import peak_memory
 
 # Measured, and rounded up; tests/mining/test_memory.py measures them again. What an antecedent costs at the
@@ -36,10 +33,7 @@ def left(budget: int | None = None) -> int:
 
 def held() -> int:
     """Return the bytes of memory that this process holds now."""
-    pages = text_of(Path("/proc/self/statm")).split()
-    if len(pages) > 1:
-        return int(pages[1]) * os.sysconf("SC_PAGE_SIZE")
-    return peak_memory()  # elsewhere only the most that it ever held is known
+    return held_by() or peak_memory()  # elsewhere only the most that it ever held is known
 
 
 def which_fit() -> str:

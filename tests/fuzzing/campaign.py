@@ -45,7 +45,11 @@ def _child(cases: range, seed: int, world: Path) -> Iterator[tuple[int, dict[str
         log.touch()
         words = [sys.executable, __file__, "--first", str(cases.start), "--cases", str(len(cases))]
         words += ["--seed", str(seed), "--world", str(world), "--log", str(log)]
-        env = os.environ | {"POLARS_MAX_THREADS": "1", "OMP_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+        env = os.environ | {
+            "POLARS_MAX_THREADS": "1",
+            "OMP_NUM_THREADS": "1",
+            "ARROW_DEFAULT_MEMORY_POOL": "system",
+        }
         with log.open() as lines, (Path(scratch) / "words").open("w+b") as said:
             process = subprocess.Popen(words, env=env, stdout=said, stderr=said)
             number, heard = cases.start, monotonic()
@@ -69,7 +73,10 @@ def _child(cases: range, seed: int, world: Path) -> Iterator[tuple[int, dict[str
             last = said.read().decode(errors="replace")
         if number < cases.stop:
             kind = "no end" if monotonic() - heard > PATIENCE else "abort"
-            yield number, {"kind": kind, "told": f"exit code {process.returncode}: {last}", "target": "", "how": ""}
+            yield (
+                number,
+                {"kind": kind, "told": f"exit code {process.returncode}: {last}", "target": "", "how": ""},
+            )
 
 
 def work(cases: range, seed: int, world: Path, log: Path) -> None:

@@ -94,7 +94,8 @@ def targets(world: Path) -> list[Target]:
         Target("ids", b"1\n2\n", read_id_list),
     ]  # fmt: skip
     found += [
-        Target(f"{one.name}: {one.damaged}", (world / one.damaged).read_bytes(), command=one) for one in commands(world)
+        Target(f"{one.name}: {one.damaged}", (world / one.damaged).read_bytes(), command=one)
+        for one in commands(world)
     ]
     return found
 

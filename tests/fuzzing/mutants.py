@@ -49,7 +49,9 @@ def _double(content: bytes, draw: Draw) -> bytes:
 
 
 def _insert(content: bytes, draw: Draw) -> bytes:
-    token = draw.choice((b"\0", b"\xef\xbb\xbf", b"\xff\xfe", b"\x1f\x8b", b"PK\x03\x04", b"PAR1", b"\r", b'"'))
+    token = draw.choice(
+        (b"\0", b"\xef\xbb\xbf", b"\xff\xfe", b"\x1f\x8b", b"PK\x03\x04", b"PAR1", b"\r", b'"')
+    )
     at = draw.choice((0, len(content), draw.randrange(len(content))))
     return content[:at] + token + content[at:]
 
@@ -196,7 +198,17 @@ def zipped(content: bytes, draw: Draw, name: str = "file") -> bytes:
 
 def _packed(content: bytes, draw: Draw) -> bytes:
     for _ in range(draw.choice((1, 1, 2, 6))):
-        names = ("file", "../../x", "/etc/x", "a\x1b[2J", "é", "C:\\x", "data.pkl", "a.npy", "[Content_Types].xml")
+        names = (
+            "file",
+            "../../x",
+            "/etc/x",
+            "a\x1b[2J",
+            "é",
+            "C:\\x",
+            "data.pkl",
+            "a.npy",
+            "[Content_Types].xml",
+        )
         content = draw.choice((
             lambda one: gzip.compress(one, mtime=0), zstandard.compress, lambda one: zipped(one, draw, draw.choice(names)),
         ))(content)  # fmt: skip
@@ -218,7 +230,10 @@ CONTAINERS: tuple[Mutate, ...] = (_packed, _packed, _encrypted)
 def _zip_inside(content: bytes, draw: Draw) -> bytes:
     """Change one member of an .xlsx, .npz or .eval file, and pack it again."""
     made = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as whole, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as changed:
+    with (
+        zipfile.ZipFile(io.BytesIO(content)) as whole,
+        zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as changed,
+    ):
         chosen = draw.choice(whole.namelist())
         for name in whole.namelist():
             inner = whole.read(name)
@@ -231,14 +246,18 @@ def _zip_inside(content: bytes, draw: Draw) -> bytes:
 
 
 def _far_cell(content: bytes, draw: Draw) -> bytes:
-    cell = draw.choice((b"A99999999999", b"XFE1", b"XFD1048576", b"A0", b"1", b"A-1", b"ZZZZZZZZ9", b"A1048577"))
+    cell = draw.choice(
+        (b"A99999999999", b"XFE1", b"XFD1048576", b"A0", b"1", b"A-1", b"ZZZZZZZZ9", b"A1048577")
+    )
     name = draw.choice((b'r="', b'ref="', b's="', b'count="', b't="'))
     before, found, after = content.partition(name)
     return before + found + cell + after[after.find(b'"') :] if found else content
 
 
 def _npy(content: bytes, draw: Draw) -> bytes:
-    shape = draw.choice(("(99999999999999, 99)", "(-1,)", "(1, 2", "'x'", "(1,) * 9", "()", "(0,)", "(2**62,)"))
+    shape = draw.choice(
+        ("(99999999999999, 99)", "(-1,)", "(1, 2", "'x'", "(1,) * 9", "()", "(0,)", "(2**62,)")
+    )
     kind = draw.choice(("<f8", "|O", "<U4000000000", "<c16", "|V8", "[('a', '<i4')]", ">f2", "|b1", "<M8[s]"))
     header = f"{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}".encode().ljust(117) + b"\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + content[128:]
@@ -275,8 +294,12 @@ def _table(content: bytes, draw: Draw) -> bytes:
             frame = frame.with_columns(made.alias(name))
     packed = io.BytesIO()
     if is_parquet:
-        about = draw.choice((None, {"shortcut_miner": draw.choice(("{", "[]", '{"a": 1}', "NaN", "\x1b[2J"))}))
-        frame.write_parquet(packed, compression=draw.choice(("zstd", "snappy", "gzip", "uncompressed")), metadata=about)
+        about = draw.choice(
+            (None, {"shortcut_miner": draw.choice(("{", "[]", '{"a": 1}', "NaN", "\x1b[2J"))})
+        )
+        frame.write_parquet(
+            packed, compression=draw.choice(("zstd", "snappy", "gzip", "uncompressed")), metadata=about
+        )
     else:
         frame.write_ipc(packed, compression=draw.choice(("zstd", "lz4", "uncompressed")))
     return packed.getvalue()

@@ -177,8 +177,10 @@ def _write_gqa(folder: Path) -> None:
 def _write_tables(folder: Path) -> None:
     rows = [{"items": ["dog", "cat"][: n % 2 + 1], "answer": ["red", "no"][n % 2]} for n in range(8)]
     (folder / "table.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    lines = [f"{n},{n % 3},What {n % 2}?,\"dog,cat\",{'red' if n % 2 else 'no'}" for n in range(8)]
-    (folder / "table.csv").write_text("question_id,image_id,question,items,answer\n" + "\n".join(lines) + "\n")
+    lines = [f'{n},{n % 3},What {n % 2}?,"dog,cat",{"red" if n % 2 else "no"}' for n in range(8)]
+    (folder / "table.csv").write_text(
+        "question_id,image_id,question,items,answer\n" + "\n".join(lines) + "\n"
+    )
     _dump(folder, similar={"tree": {"grass": 0.9, "sky": 0.8}, "man": {"woman": 0.7}})
     run_of = {"ans": 1, "changes": ["dog"], "pred": [[1, 2]]}
     _dump(folder, **{"class": {"6": {}, "7": {"01": run_of}}, "attribute": {"6": {}, "7": {"01": run_of}}})
@@ -197,6 +199,10 @@ def _write_answers(folder: Path) -> None:
     swaps = pl.read_parquet(folder / "swap" / "swaps.parquet").select("question_id", "perturbation")
     swaps.with_columns(answer=pl.lit("yes")).write_parquet(folder / "swapped.parquet")
     regions = pl.read_parquet(folder / "fpvg" / "regions.parquet").filter(pl.col("region_count") > 0)
-    rows = [(one, at, 0.5) for one, count in regions.select("question_id", "region_count").iter_rows() for at in range(count)]
+    rows = [
+        (one, at, 0.5)
+        for one, count in regions.select("question_id", "region_count").iter_rows()
+        for at in range(count)
+    ]
     importance = pl.DataFrame(rows, schema=["question_id", "region_index", "importance"], orient="row")
     importance.write_csv(folder / "importance.csv")

@@ -4,11 +4,13 @@ import contextlib
 import errno
 import io
 import lzma
+import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
 from shortcut_miner.errors import SourceError, examples, reason_of
@@ -289,7 +291,14 @@ def zip_errors(shown: str) -> Iterator[None]:
 
 
 def _choose_member(shown: str, members: list[zipfile.ZipInfo], wanted: str | None) -> str:
-    names = [one.filename for one in members if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
+    # Python 3.11 fails to say whether a member without a name is a folder.
+    members = [one for one in members if one.filename and not one.is_dir()]
+    names = [one.filename for one in members if not one.filename.startswith("__MACOSX/")]
+    if odd := [name for name in names if name.startswith("/") or ".." in PurePosixPath(name).parts]:
+        raise SourceError(
+            f"{shown}: got members that would lie outside of the archive's folder ({examples(odd)}), "
+            f"expected plain names. {_UNPACK}, if you trust it."
+        )
     if any(name.endswith("data.pkl") for name in names):
         raise SourceError(f"{shown}: got a PyTorch pickle, expected JSON, CSV or Parquet. {_PICKLE_NOTE}.")
     if wanted is None and names and all(name.endswith(".npy") for name in names):
@@ -307,10 +316,14 @@ def _choose_member(shown: str, members: list[zipfile.ZipInfo], wanted: str | Non
             f"{shown}: got an inspect_ai log, expected JSON, CSV or Parquet. Give it to an option that takes "
             "models' answers, such as vqa-ce score --predictions."
         )
-    if wanted is None and len(names) == 1:
-        return names[0]
-    if wanted in names:
-        return str(wanted)
+    chosen = names[0] if wanted is None and len(names) == 1 else wanted
+    if chosen in names:
+        if any(stat.S_ISLNK(one.external_attr >> 16) for one in members if one.filename == chosen):
+            raise SourceError(
+                f"{shown}: got a zip member that is a link ({chosen!r}), expected a file. "
+                "Pack the file that it leads to."
+            )
+        return str(chosen)
     listed = examples(names, limit=20) or "none"
     if wanted is None:
         raise SourceError(

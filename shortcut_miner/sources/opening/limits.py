@@ -9,12 +9,17 @@ from collections.abc import Iterable, Iterator
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 
-from shortcut_miner.errors import SourceError
+from shortcut_miner.errors import ShortcutMinerError, SourceError
 from shortcut_miner.free_memory import free_memory
 from shortcut_miner.options import memory_bytes
 
 MOST_TIMES, ALWAYS_ALLOWED = 100, 256 * 1000 * 1000
 _given: ContextVar[int | None] = ContextVar("max_unpacked", default=None)
+_bound: ContextVar[int | None] = ContextVar("read_at_most", default=None)
+
+
+class LargerError(ShortcutMinerError):
+    """A file that gives more than somebody wants to read who only looks at it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class Allowance:
     shown: str
     most: int
     reason: str
+    error: type[ShortcutMinerError] = SourceError
 
     def counted(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
         """Give the pieces on as long as there are no more bytes than allowed; raises SourceError."""
@@ -46,7 +52,7 @@ class Allowance:
     def check(self, size: int) -> None:
         """Raise SourceError for more bytes than allowed."""
         if size > self.most:
-            raise SourceError(
+            raise self.error(
                 f"{self.shown}: got more than {_in_words(self.most)} in it, expected {self.reason}. "
                 "If you trust the file, allow more with --max-unpacked, such as --max-unpacked 8GB."
             )
@@ -78,9 +84,21 @@ def given_limit() -> int | None:
     return _given.get()
 
 
+@contextlib.contextmanager
+def read_at_most(size: int) -> Iterator[None]:
+    """Raise LargerError for files that are read inside a ``with`` block and give more bytes."""
+    token = _bound.set(size)
+    try:
+        yield
+    finally:
+        _bound.reset(token)
+
+
 def allowance(shown: str, packed: int, *, is_held: bool) -> Allowance:
     """Return what a file of `packed` bytes may give; `is_held` says that all of it is kept in memory."""
-    given = _given.get()
+    given, bound = _given.get(), _bound.get()
+    if bound is not None:
+        return Allowance(shown, bound, "less", LargerError)
     if given is not None:
         return Allowance(shown, given, "no more than --max-unpacked")
     most = max(ALWAYS_ALLOWED, MOST_TIMES * packed)
@@ -93,6 +111,9 @@ def allowance(shown: str, packed: int, *, is_held: bool) -> Allowance:
 
 def in_memory(shown: str) -> Allowance:
     """Return how many bytes of a file may be held as they are stored; ``--max-unpacked`` can raise it."""
+    bound = _bound.get()
+    if bound is not None:
+        return Allowance(shown, bound, "less", LargerError)
     fitting = free_memory() // 2
     return Allowance(shown, max(fitting, _given.get() or 0), "no more than half of the free memory")
 
