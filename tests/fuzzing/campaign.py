@@ -1,7 +1,7 @@
 """Many cases, in child processes with bounded memory: ``python tests/fuzzing/campaign.py --cases 1000``.
 
-What ends a child (an abort, memory, a case without an end) is the outcome of the case at work, and another goes on
-with the next. Cases are numbered: the same seed and number give the same file and target.
+What ends a child (an abort, memory, a case without an end) is the outcome of the case at work; another goes
+on with the next. Cases are numbered: the same seed and number give the same file and target.
 """
 
 import argparse
@@ -126,12 +126,13 @@ def main() -> None:
 
             target, how, damaged = drawn(asked.seed, asked.keep, targets(world))
             Path(f"case-{asked.seed}-{asked.keep}").write_bytes(damaged)
-            print(target.name, how)
+            sys.stdout.write(f"{target.name}, {how}\n")
             return
         failed = False
         for found in campaign(cases, asked.seed, world):
             failed = failed or "case" in found
-            print(json.dumps(found), flush=True)
+            sys.stdout.write(f"{json.dumps(found)}\n")
+            sys.stdout.flush()
     sys.exit(1 if failed else 0)
 
 

@@ -59,7 +59,7 @@ class TooLongError(BaseException):
 
 
 def targets(world: Path) -> list[Target]:
-    """Return every reader with every format that it takes, and every command with every file that it reads."""
+    """Return every reader with every format that it takes, every command with every file that it reads."""
     folder = world / "second"
     folder.mkdir(exist_ok=True)
     by_family = readers(folder)

@@ -17,50 +17,49 @@ from shortcut_miner.demo.fpvg import write_runs
 from shortcut_miner.demo.swapmix import word_vectors
 
 QUESTIONS = 12
+_VQA = "--train-questions @tq.json --train-annotations @ta.json --val-questions @vq.json "
+_VQA += "--val-annotations @va.json --threads 1"
+_GQA = "--questions @gqa.json --scene-graphs @sg.json"
+_RAD = "--questions @rq.json --annotations @ra.json"
+_RUNS = "--all m=@all.json --relevant m=@relevant.json --irrelevant m=@irrelevant.json --resamples 0"
+_PAIRS = "--original m=@original.json --augmented m=@augmented.json --resamples 0"
+_MINED = "--objects items --answer answer --min-count 1"
+# Of every command line @ is the world's folder, and @new what is written.
 BUILDS = {
-    "ce": "vqa-ce build --train-questions @tq.json --train-annotations @ta.json --val-questions @vq.json "
-    "--val-annotations @va.json --detections @det.json --min-count 2 --threads 1 --out @ce",
-    "rad": "rad build --questions @rq.json --annotations @ra.json --out @rad",
-    "fpvg": "fpvg build --questions @gqa.json --scene-graphs @sg.json --detections @boxes.jsonl --out @fpvg",
-    "swap": "swapmix build --questions @gqa.json --scene-graphs @sg.json --detections @boxes.jsonl "
-    "--embeddings @vectors.txt --k 2 --out @swap",
-    "rules": "mine @table.jsonl --objects items --answer answer --min-count 1 --threads 1 --out @rules",
-    "shards": "shard @table.jsonl --objects items --answer answer --min-count 1 --shards 1 --work @shards",
+    "ce": f"vqa-ce build {_VQA} --detections @det.json --min-count 2 --out @ce",
+    "rad": f"rad build {_RAD} --out @rad",
+    "fpvg": f"fpvg build {_GQA} --detections @boxes.jsonl --out @fpvg",
+    "swap": f"swapmix build {_GQA} --detections @boxes.jsonl --embeddings @vectors.txt --k 2 --out @swap",
+    "rules": f"mine @table.jsonl {_MINED} --threads 1 --out @rules",
+    "shards": f"shard @table.jsonl {_MINED} --shards 1 --work @shards",
 }
 # Commands by what they read: any of these files may be damaged.
 READS = {
     **{name: words for name, words in BUILDS.items() if name not in ("rules", "shards")},
-    "ce config": "vqa-ce build --train-questions @tq.json --train-annotations @ta.json --val-questions @vq.json "
-    "--val-annotations @va.json --config @run.toml --dry-run --threads 1 --out @new",
-    "ce table": "vqa-ce build --table @table.csv --val-share 0.5 --columns labels=items --min-count 1 --threads 1 "
+    "ce config": f"vqa-ce build {_VQA} --config @run.toml --dry-run",
+    "ce table": "vqa-ce build --table @table.csv --val-share 0.5 --columns labels=items --min-count 1 "
     "--out @new",
-    "ce skip": "vqa-ce build --train-questions @tq.json --train-annotations @ta.json --val-questions @vq.json "
-    "--val-annotations @va.json --detections @det.json --min-count 2 --threads 1 --on-bad-row skip --out @new",
-    "sweep": "vqa-ce sweep --train-questions @tq.json --train-annotations @ta.json --val-questions @vq.json "
-    "--val-annotations @va.json --detections @det.json --min-counts 2,3 --threads 1 --out @new",
-    "ce score": "vqa-ce score @ce --predictions m=@answers.json --soft-labels @soft.json --resamples 0 --out @new",
+    "ce skip": f"vqa-ce build {_VQA} --detections @det.json --min-count 2 --on-bad-row skip --out @new",
+    "sweep": f"vqa-ce sweep {_VQA} --detections @det.json --min-counts 2,3 --out @new",
+    "ce score": "vqa-ce score @ce --predictions m=@answers.json --soft-labels @soft.json --resamples 0 "
+    "--out @new",
     "rad table": "rad build --questions @asked.parquet --out @new",
-    "rad pools": "rad build --questions @rq.json --annotations @ra.json --pools @rad/pools.parquet --out @new",
-    "rad score": "rad score @rad --original m=@original.json --augmented m=@augmented.json --resamples 0 --out @new",
-    "rad pairs": "rad score --pairs @pairs.csv --questions @rq.json --annotations @ra.json --augmented-questions "
-    "@asked.parquet --original m=@original.json --augmented m=@augmented.json --resamples 0 --out @new",
-    "fpvg skip": "fpvg build --questions @gqa.json --scene-graphs @sg.json --detections @boxes.jsonl --nested-json "
-    "--long-form --on-bad-row skip --out @new",
-    "fpvg score": "fpvg score @fpvg --all m=@all.json --relevant m=@relevant.json --irrelevant m=@irrelevant.json "
-    "--ids i=@ids.json --importance m=@importance.csv --resamples 0 --out @new",
-    "fpvg coco": "fpvg build --questions @gqa.json --scene-graphs @sg.json --detections @coco.json "
-    "--detections-info @categories.json --out @new",
-    "swap skip": "swapmix build --questions @gqa.json --scene-graphs @sg.json --detections @boxes.jsonl "
-    "--similar-classes @similar.json --k 2 --on-bad-row skip --out @new",
-    "swap score": "swapmix score @swap --predictions m=@swapped.parquet --resamples 0 --out @new",
-    "swap results": "swapmix score --class-results @class.json --attribute-results @attribute.json --resamples 0 "
+    "rad pools": f"rad build {_RAD} --pools @rad/pools.parquet --out @new",
+    "rad score": f"rad score @rad {_PAIRS} --out @new",
+    "rad pairs": f"rad score --pairs @pairs.csv {_RAD} --augmented-questions @asked.parquet {_PAIRS} "
     "--out @new",
-    "mine": "mine @table.jsonl --objects items --answer answer --min-count 1 --threads 1 --out @new",
-    "mine csv": "mine @table.csv --objects items --answer answer --item-columns question --min-count 1 --threads 1 "
+    "fpvg skip": f"fpvg build {_GQA} --detections @boxes.jsonl --nested-json --on-bad-row skip --out @new",
+    "fpvg score": f"fpvg score @fpvg {_RUNS} --ids i=@ids.json --importance m=@importance.csv --out @new",
+    "fpvg coco": f"fpvg build {_GQA} --detections @coco.json --detections-info @categories.json --out @new",
+    "swap skip": f"swapmix build {_GQA} --detections @boxes.jsonl --similar-classes @similar.json --k 2 "
     "--on-bad-row skip --out @new",
-    "mine typed": "mine @ce/questions.parquet --words question --objects objects --answer answer --min-count 2 "
-    "--threads 1 --out @new",
-}  # fmt: skip
+    "swap score": "swapmix score @swap --predictions m=@swapped.parquet --resamples 0 --out @new",
+    "swap results": "swapmix score --class-results @class.json --attribute-results @attribute.json "
+    "--out @new",
+    "mine": f"mine @table.jsonl {_MINED} --threads 1 --out @new",
+    "mine csv": f"mine @table.csv {_MINED} --item-columns question --threads 1 --on-bad-row skip --out @new",
+    "mine typed": "mine @ce/questions.parquet --words question --objects objects --min-count 2 --out @new",
+}
 # Commands on folders that commands wrote: any file in them may be damaged.
 FOLDERS = {
     "inspect": ("inspect FOLDER", ("ce", "rad", "fpvg", "swap", "rules")),
@@ -70,17 +69,14 @@ FOLDERS = {
     "export hf": ("export FOLDER --to huggingface --out @new", ("ce", "fpvg")),
     "export lmms": ("export FOLDER --to lmms-eval --out @new", ("ce", "swap")),
     "repeat": ("repeat FOLDER --dry-run", ("ce", "rad", "fpvg", "swap")),
-    "rebuild": (BUILDS["fpvg"].replace("--out @fpvg", "--out FOLDER --force"), ("fpvg",)),
+    "rebuild": (BUILDS["fpvg"].replace("@fpvg", "FOLDER --force"), ("fpvg",)),
     "ce score": ("vqa-ce score FOLDER --predictions m=@answers.json --resamples 0", ("ce",)),
-    "rad score": ("rad score FOLDER --original m=@original.json --augmented m=@augmented.json --resamples 0", ("rad",)),
-    "fpvg score": (
-        "fpvg score FOLDER --all m=@all.json --relevant m=@relevant.json --irrelevant m=@irrelevant.json --resamples 0",
-        ("fpvg",),
-    ),
+    "rad score": (f"rad score FOLDER {_PAIRS}", ("rad",)),
+    "fpvg score": (f"fpvg score FOLDER {_RUNS}", ("fpvg",)),
     "swap score": ("swapmix score FOLDER --predictions m=@swapped.parquet --resamples 0", ("swap",)),
     "shard": ("mine --work FOLDER --shard 0 --threads 1", ("shards",)),
     "merge": ("merge FOLDER --threads 1 --out @new", ("shards",)),
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
@@ -99,7 +95,7 @@ def write_world(folder: Path) -> None:
     _write_gqa(folder)
     _write_tables(folder)
     for words in BUILDS.values():
-        code = run(in_folder(shlex.split(words), folder) + ["--quiet"])
+        code = run([*in_folder(shlex.split(words), folder), "--quiet"])
         assert code == 0, (words, code)
     assert run(in_folder(shlex.split("mine --work @shards --shard 0 --threads 1 --quiet"), folder)) == 0
     _write_answers(folder)
