@@ -1,6 +1,7 @@
 """The first sheet of an .xlsx file as text. Needs the extra ``evaluators`` (fastexcel)."""
 
 import io
+import logging
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
@@ -15,6 +16,8 @@ from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.limits import allowance
 from shortcut_miner.sources.opening.reading import RECORD, damaged
 
+# Of a damaged sheet the library logs what its error says too; without a handler that goes to stderr.
+logging.getLogger("calamine").addHandler(logging.NullHandler())
 _SHEET, _LAST_ROW, _LAST_COLUMN = "xl/worksheets/", 1 << 20, 1 << 14  # what the format allows
 _MAX_CELLS = 100_000_000  # of the rectangle around all cells, which is read as a whole
 _CELL = re.compile(rb"""<(?:\w+:)?c\s[^>]{0,200}?\br\s*=\s*["']([A-Za-z]+)(\d+)["']""")
