@@ -114,12 +114,11 @@ def sweep(
     found = _complete_search(inputs, lowest, run, chosen)
     with timed(run.costs, "compare", on_stage):
         val = found.validation.whole()
-        rows = [
+        table = pl.DataFrame(
             _row(val, found, config, count, confidence, scorer, threads, chosen)
             for count in sorted(set(min_counts))
             for confidence in sorted(set(min_confidences))
-        ]
-    table = pl.DataFrame(rows)
+        )
     provenance = Provenance(
         command=COMMAND,
         config=options | {"scorer": judged.as_option},
