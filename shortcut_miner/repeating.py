@@ -121,8 +121,8 @@ def repeat(
             if str(error).startswith("--out"):
                 raise
             raise SourceError(
-                f"{path / MANIFEST}: got options that {manifest['command']} refuses, expected those that it was run "
-                f"with. Its own words: {error}"
+                f"{path / MANIFEST}: got options that {manifest['command']} refuses, expected those that it "
+                f"ran with. Its own words: {error}"
             ) from error
         files = _compared(path, target, manifest)
         notes = _explained(manifest, read_json_file(target / MANIFEST))

@@ -16,10 +16,10 @@ from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.transactions import KINDS, Transactions, Vocabulary
 
 # What reading a damaged or foreign .npz file raises: of its archive, and of the headers of its arrays, which
-# NumPy reads as Python and believes.
+# NumPy reads as Python and believes; a member that is no array is given as bytes.
 NPZ_ERRORS = (
-    OSError, EOFError, ValueError, LookupError, TypeError, OverflowError, MemoryError, RuntimeError, SyntaxError,
-    tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+    OSError, EOFError, ValueError, LookupError, TypeError, OverflowError, MemoryError, RuntimeError,
+    AttributeError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
 _ARRAYS = {"offsets": np.int64, "items": np.int32, "classes": np.int32, "weights": np.int64}
 

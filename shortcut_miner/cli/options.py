@@ -154,7 +154,7 @@ OptionalNamedFiles = Annotated[list[str] | None, Parameter(group=INPUTS, consume
 
 
 def numbers_list(hint: Any, tokens: Sequence[Token]) -> list[Any]:
-    """Convert ``8,16,32`` (or ``8 16 32``, or a repeated option) into a list of the numbers that `hint` asks for."""
+    """Convert ``8,16,32``, ``8 16 32`` or a repeated option into a list of what `hint` asks for."""
     (number,) = hint.__args__
     texts = [text.strip() for token in tokens for text in token.value.split(",")]
     try:

@@ -55,7 +55,8 @@ if TYPE_CHECKING:
 Files = Annotated[VqaCeFiles | None, Parameter(name="*", group=INPUTS, consume_multiple=1, negative=())]
 Method = Annotated[VqaCeConfig, Parameter(name="*", group=METHOD)]
 Numbers = Parameter(group=METHOD, converter=numbers_list, negative=(), consume_multiple=1)
-Counts, Confidences = Annotated[list[int], Numbers], Annotated[list[float], Numbers]
+Counts = Annotated[list[int], Numbers]
+Confidences = Annotated[list[float], Numbers]
 Scorer = Annotated[SweepScorer, Parameter(group=METHOD)]
 ScoreMethod = Annotated[ScoreConfig, Parameter(name="*", group=METHOD)]
 
