@@ -245,12 +245,15 @@ def _provenance(path: Path) -> dict[str, Any]:
 
 
 def _written_table(path: Path, provenance: Mapping[str, Any]) -> Finding:
-    from shortcut_miner.columnar import COLUMNAR_ERRORS, read_through
+    from shortcut_miner.columnar import COLUMNAR_ERRORS, look_at_columns, read_through
     from shortcut_miner.errors import reason_of
+    from shortcut_miner.sources.opening.limits import check_looked_at
 
     facts: dict[str, Any] = {"size": path.stat().st_size, "provenance": dict(provenance)}
     finding = Finding(path=str(path), kind=_written_by(provenance), counts={}, facts=facts)
     try:
+        seen = look_at_columns(path)
+        check_looked_at(str(path), seen.total * len(seen.names))
         found = read_through(path)
     except COLUMNAR_ERRORS as error:
         problem = f"got a damaged table ({reason_of(error)}), expected a complete one. Run the build again."

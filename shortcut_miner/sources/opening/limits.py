@@ -109,6 +109,13 @@ def allowance(shown: str, packed: int, *, is_held: bool) -> Allowance:
     return Allowance(shown, most, reason)
 
 
+def check_looked_at(shown: str, size: int) -> None:
+    """Raise LargerError if somebody who only looks at a file would get more bytes than they want."""
+    bound = _bound.get()
+    if bound is not None:
+        Allowance(shown, bound, "less", LargerError).check(size)
+
+
 def in_memory(shown: str) -> Allowance:
     """Return how many bytes of a file may be held as they are stored; ``--max-unpacked`` can raise it."""
     bound = _bound.get()
