@@ -1,6 +1,6 @@
 """Damaged and hostile files of every format end in tables, counted skips, or one message that names the file.
 
-A small part of what ``.ci/slow`` runs with :mod:`fuzzing.campaign`, whose last result is in docs/faults.md.
+A small part of what ``.ci/slow`` runs (:mod:`fuzzing.campaign`); docs/hostile_inputs.md has the last result.
 """
 
 import random

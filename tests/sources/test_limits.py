@@ -136,6 +136,22 @@ def test_so_it_is_for_what_is_not_packed(monkeypatch: pytest.MonkeyPatch, tmp_pa
         assert open_source(path).content == TEXT
 
 
+def test_more_rows_than_fit_are_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A million equal rows take some hundred bytes of a file."""
+    path = tmp_path / "t.parquet"
+    pl.DataFrame({"question_id": range(100_000), "answer": "red"}).write_parquet(path)
+    monkeypatch.setattr(limits, "free_memory", lambda: 1_500_000)
+    assert path.stat().st_size < 750_000
+    with pytest.raises(
+        SourceError, match=r"t.parquet: got more than 1 MB in it, expected no more than half of the"
+    ):
+        read_predictions(path)
+    with max_unpacked("1GB"):
+        assert len(read_predictions(path).table) == 100_000
+    with read_at_most(100_000), pytest.raises(LargerError):
+        recognise(path)
+
+
 READ_BY_THEIR_LIBRARY: dict[str, tuple[Callable[[], bytes], Callable[[Path], object]]] = {
     "xlsx": (xlsx, read_predictions),
     "eval": (lambda: eval_log([sample(1) | {"store": {"a": "x" * 3000}}]), read_predictions),
