@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from shortcut_miner.mining.frames.mlxtend import to_mlxtend as to_mlxtend
     from shortcut_miner.mining.frames.tables import match_rules as match_rules
     from shortcut_miner.mining.frames.tables import mine_rules as mine_rules
+    from shortcut_miner.recipes.run import run_recipe as run_recipe
     from shortcut_miner.repeating import repeat as repeat
     from shortcut_miner.scoring.accuracy import score_questions as score_questions
     from shortcut_miner.sources.answers.predictions import read_predictions as read_predictions
@@ -42,6 +43,7 @@ _LAZY = {
     "VqaCeFiles": ("shortcut_miner.diagnostics.vqa_ce.config", "VqaCeFiles"),
     "export": ("shortcut_miner.exports.export", "export"),
     "repeat": ("shortcut_miner.repeating", "repeat"),
+    "run_recipe": ("shortcut_miner.recipes.run", "run_recipe"),
     "read_vqa": ("shortcut_miner.sources.questions.vqa", "read_vqa"),
     "read_predictions": ("shortcut_miner.sources.answers.predictions", "read_predictions"),
     "score_questions": ("shortcut_miner.scoring.accuracy", "score_questions"),
@@ -60,6 +62,7 @@ __all__ = [
     "read_predictions",
     "read_vqa",
     "repeat",
+    "run_recipe",
     "score_questions",
     "score_vqa_ce",
     "to_mlxtend",
