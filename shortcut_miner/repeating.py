@@ -101,7 +101,15 @@ def repeat(
         if dry_run:
             return Repetition(path, manifest["command"], found, None, {}, ())
         target = Path(temporary) / "out" if new is None else new
-        build(**inputs, **options, out=target)
+        try:
+            build(**inputs, **options, out=target)
+        except ConfigError as error:
+            if str(error).startswith("--out"):
+                raise
+            raise SourceError(
+                f"{path / MANIFEST}: got options that {manifest['command']} refuses, expected those that it "
+                f"ran with. Its own words: {error}"
+            ) from error
         files = _compared(path, target, manifest)
         notes = _explained(manifest, read_json_file(target / MANIFEST))
     return Repetition(path, manifest["command"], found, new, files, notes)
@@ -119,8 +127,8 @@ def _read(path: Path) -> tuple[dict[str, Any], Builder]:
     command = manifest.get("command") if isinstance(manifest, dict) else None
     if command not in known:
         raise SourceError(
-            f"{path}: got the output of {command!r}, expected a folder that one of {examples(known, 9)} "
-            "wrote. Give such a folder, or run the command itself again."
+            f"{path}: got the output of {command!r}, expected that of one of {examples(known, 9)}: of other "
+            "commands the inputs are not recorded. Run the command itself again."
         )
     if not (isinstance(manifest.get("config"), dict) and isinstance(manifest.get("inputs"), list)):
         raise SourceError(

@@ -17,6 +17,7 @@ LAYERS = (
     (
         "drafts",
         "columnar",
+        "free_memory",
         "storage",
         "journal",
         "claims",

@@ -1,6 +1,7 @@
 """Running one command: the one place where errors become messages and exit codes."""
 
 import contextlib
+import contextvars
 import os
 import re
 import sys
@@ -36,8 +37,9 @@ def run(tokens: Sequence[str]) -> int:
     """
     _never_fail_on_letters()
     try:
-        result = build_app()(
-            list(tokens), exit_on_error=False, print_error=False, result_action="return_value"
+        # In a context of its own: what one run is allowed to unpack, the next isn't.
+        result = contextvars.copy_context().run(
+            build_app(), list(tokens), exit_on_error=False, print_error=False, result_action="return_value"
         )
         sys.stdout.flush()
         return result if isinstance(result, int) else DONE

@@ -36,6 +36,7 @@ from shortcut_miner.sources.opening.files import FileFacts, Version, file_facts,
 from shortcut_miner.sources.opening.json_records import decode_all
 from shortcut_miner.sources.opening.json_text import Top, fields_of, parse_json
 from shortcut_miner.sources.opening.kinds import Content, wrong_kind
+from shortcut_miner.sources.opening.limits import in_memory
 from shortcut_miner.sources.opening.reading import Problem
 from shortcut_miner.sources.opening.streams import START_BYTES, start_of
 from shortcut_miner.sources.shapes import ANSWERS, IMAGES, QUESTIONS, shape_of
@@ -262,6 +263,7 @@ def _read_shards(
         path = shards[int(str(number))]
         with h5_errors(path), h5py.File(path, "r") as file:
             dataset = _box_dataset(file, path)
+            in_memory(str(path)).check(min(_ROWS_AT_ONCE, len(part)) * int(np.prod(dataset.shape[1:])) * 8)
             height, width = dataset.shape[0], dataset.shape[1]
             inside = part.filter(pl.col("row") < height)
             past += len(part) - len(inside)

@@ -52,6 +52,7 @@ from shortcut_miner.sources.opening.json_text import (
     parse_json,
     split_lines,
 )
+from shortcut_miner.sources.opening.limits import check_looked_at
 from shortcut_miner.sources.opening.reading import (
     damaged,
 )
@@ -218,6 +219,7 @@ def open_columns(content: Path | bytes, path: str) -> FlatTable:
         form = form_of(content)
     with column_errors(path, form):
         found = look_at_columns(content)
+    check_looked_at(path, found.total * len(found.names))  # a value may take no byte of the file
     flat = FlatTable(
         path=path, form=form, columns=found.names, total=found.total, content=content,
         types=found.types, label="row {}".format, index=range_index(found.metadata),
