@@ -98,7 +98,7 @@ def _specs(rooms: Sequence[RoomPage]) -> Iterator[tuple[str, dict[str, Any]]]:
         for section in room.sections:
             for figure in section.figures:
                 for number, chart in enumerate(figure.charts):
-                    spec = chart.properties(width="container").to_dict()
+                    spec = chart.to_dict(validate=False) | {"width": "container"}
                     spec.pop("config", None)
                     yield figure_id(position, figure, number), theme.with_variables(spec)
 

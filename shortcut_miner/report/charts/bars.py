@@ -54,8 +54,8 @@ def bars(
     solid = base.mark_bar(height=_THICKNESS, cornerRadiusEnd=2).encode(
         color=alt.Color("colour:N", scale=None), tooltip=_tooltip("category", "label")
     )
-    text = base.mark_text(align="left", dx=6).encode(text="label:N")
-    return alt.LayerChart(layer=[solid, text]).properties(height=alt.Step(_STEP))
+    text = base.mark_text(align="left", dx=6).encode(text=alt.Text("label:N"))
+    return alt.LayerChart(layer=[solid, text]).properties(height=_STEP * max(1, len(rows)))
 
 
 def share_bars(
@@ -101,9 +101,11 @@ def share_bars(
         tooltip=_tooltip("category", "part", "value"),
     )
     text = base.mark_text(color=LIGHT["paper"], fontSize=11, fontWeight=600).encode(
-        x=alt.X("value:Q", stack="zero", bandPosition=0.5), text="label:N"
+        x=alt.X("value:Q", stack="zero", bandPosition=0.5), text=alt.Text("label:N")
     )
-    return alt.LayerChart(layer=[solid, text]).properties(height=alt.Step(_STEP + 2))
+    return alt.LayerChart(layer=[solid, text]).properties(
+        height=(_STEP + 2) * max(1, rows["category"].n_unique())
+    )
 
 
 _LEAST_LABELLED = 8  # percent: narrower parts have no room for a number
@@ -138,8 +140,10 @@ def grouped_bars(
         color=alt.Color("part:N", scale=scale, legend=alt.Legend(columns=3)),
         tooltip=_tooltip("category", "part", "label"),
     )
-    text = base.mark_text(align="left", dx=5, fontSize=11).encode(text="label:N")
-    return alt.LayerChart(layer=[solid, text]).properties(height=alt.Step(16, **{"for": "offset"}))
+    text = base.mark_text(align="left", dx=5, fontSize=11).encode(text=alt.Text("label:N"))
+    return alt.LayerChart(layer=[solid, text]).properties(
+        height=_STEP * max(1, rows["category"].n_unique()) * max(1, len(order)) // 4 * 3 + _STEP
+    )
 
 
 def _with_room(rows: pl.DataFrame) -> float:

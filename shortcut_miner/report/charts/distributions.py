@@ -25,9 +25,14 @@ def histograms(table: pl.DataFrame, *, parts: Mapping[str, str], unit: str, coun
     rows = table.select("part", "low", "high", "count").to_dicts()
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X("low:Q", title=unit, axis=alt.Axis(grid=False), scale=alt.Scale(nice=False)),
-        x2="high:Q",
+        x2=alt.X2("high:Q"),
         color=alt.Color("part:N", scale=scale),
-        tooltip=["part:N", "low:Q", "high:Q", alt.Tooltip("count:Q", format=",")],
+        tooltip=[
+            alt.Tooltip("part:N"),
+            alt.Tooltip("low:Q"),
+            alt.Tooltip("high:Q"),
+            alt.Tooltip("count:Q", format=","),
+        ],
     )
     y = alt.Y("count:Q", title=counted, axis=alt.Axis(tickCount=4, format=",~f", domain=False))
     filled = base.mark_rect(opacity=0.2).encode(y=y, y2=alt.Y2Datum(0))
@@ -60,7 +65,7 @@ def value_lines(
         color=alt.Color("part:N", scale=scale),
     )
     line = base.mark_line(strokeWidth=2, point=True).encode(
-        tooltip=["part:N", "x:Q", alt.Tooltip("y:Q", format=".1f")]
+        tooltip=[alt.Tooltip("part:N"), alt.Tooltip("x:Q"), alt.Tooltip("y:Q", format=".1f")]
     )
     return alt.LayerChart(layer=[line]).properties(height=220)
 
@@ -83,7 +88,7 @@ def plane(table: pl.DataFrame, *, x: str, y: str, name: str, units: tuple[str, s
         y=alt.Y("y:Q", title=units[1], scale=alt.Scale(zero=True, padding=24)),
     )
     dots = base.mark_circle(size=90, color=LIGHT["blue"], opacity=1).encode(
-        tooltip=["name:N", alt.Tooltip("x:Q", format=".3f"), alt.Tooltip("y:Q", format=".3f")]
+        tooltip=[alt.Tooltip("name:N"), alt.Tooltip("x:Q", format=".3f"), alt.Tooltip("y:Q", format=".3f")]
     )
-    text = base.mark_text(align="left", dx=9, dy=-6).encode(text="name:N")
+    text = base.mark_text(align="left", dx=9, dy=-6).encode(text=alt.Text("name:N"))
     return alt.LayerChart(layer=[dots, text]).properties(height=280)

@@ -41,17 +41,20 @@ def interval_dots(
     )
     axis = alt.Axis(tickCount=5, domain=False)
     line = base.mark_rule(color=LIGHT[colour], strokeWidth=2.5, opacity=0.55).encode(
-        x=alt.X("low:Q", title=unit, scale=scale, axis=axis), x2="high:Q"
+        x=alt.X("low:Q", title=unit, scale=scale, axis=axis), x2=alt.X2("high:Q")
     )
     dot = base.mark_circle(color=LIGHT[colour], size=70, opacity=1).encode(
-        x=alt.X("value:Q", title=unit, scale=scale, axis=axis), tooltip=["row:N", "label:N"]
+        x=alt.X("value:Q", title=unit, scale=scale, axis=axis),
+        tooltip=[alt.Tooltip("row:N"), alt.Tooltip("label:N")],
     )
-    text = base.mark_text(align="left", dx=8, fontSize=12).encode(x=alt.value("width"), text="label:N")
+    text = base.mark_text(align="left", dx=8, fontSize=12).encode(
+        x=alt.value("width"), text=alt.Text("label:N")
+    )
     layers = [line, dot, text]
     if domain is None:
         zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=LIGHT["muted"])
         layers.insert(0, zero.encode(x=alt.X("zero:Q", title=unit, scale=scale, axis=axis)))
-    chart = alt.LayerChart(layer=layers).properties(height=alt.Step(_STEP))
+    chart = alt.LayerChart(layer=layers).properties(height=_STEP * max(1, len(rows)))
     return chart.properties(title=title) if title else chart
 
 
@@ -96,7 +99,7 @@ def dumbbells(
     y = alt.Y("row:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, offset=4))
     base = alt.Chart(alt.InlineData(values=lines.to_dicts())).encode(y=y)
     line = base.mark_rule(strokeWidth=2, color=LIGHT["vermilion"], opacity=0.5).encode(
-        x=alt.X("start:Q", title=unit, scale=scale, axis=axis), x2="end:Q"
+        x=alt.X("start:Q", title=unit, scale=scale, axis=axis), x2=alt.X2("end:Q")
     )
     colours = alt.Scale(domain=list(names), range=[LIGHT["grey"], LIGHT["vermilion"]])
     dots = (
@@ -106,11 +109,16 @@ def dumbbells(
             y=y,
             x=alt.X("value:Q", title=unit, scale=scale, axis=axis),
             color=alt.Color("part:N", scale=colours, legend=alt.Legend(columns=1, symbolType="circle")),
-            tooltip=["row:N", "part:N", alt.Tooltip("value:Q", format=".1f"), "label:N"],
+            tooltip=[
+                alt.Tooltip("row:N"),
+                alt.Tooltip("part:N"),
+                alt.Tooltip("value:Q", format=".1f"),
+                alt.Tooltip("label:N"),
+            ],
         )
     )
     text = base.mark_text(align="left", dx=8, fontSize=11, color=LIGHT["muted"]).encode(
-        x=alt.value("width"), text="label:N"
+        x=alt.value("width"), text=alt.Text("label:N")
     )
-    chart = alt.LayerChart(layer=[line, dots, text]).properties(height=alt.Step(_STEP - 4))
+    chart = alt.LayerChart(layer=[line, dots, text]).properties(height=(_STEP - 4) * max(1, len(table)))
     return chart.properties(title=title) if title else chart

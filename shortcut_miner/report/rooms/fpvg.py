@@ -1,4 +1,4 @@
-"""FPVG: how faithfully models ground their answers in relevant regions (Reich et al., 2023)."""
+"""FPVG: how faithfully models ground their answers in relevant regions (Reich et al., EMNLP 2023)."""
 
 import polars as pl
 

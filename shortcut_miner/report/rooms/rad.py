@@ -1,4 +1,4 @@
-"""RAD: augmentations by type and form, and how consistent models are (Park et al., 2024)."""
+"""RAD: augmentations by type and form, and how consistent models are (Rosenberg et al., ACL 2021)."""
 
 import polars as pl
 

@@ -4,7 +4,7 @@
 
 function drawCharts() {
   const data = JSON.parse(document.getElementById("charts-data").textContent);
-  const options = { actions: false, renderer: "svg", ast: true, logLevel: 1 /* errors */ };
+  const options = { actions: false, renderer: "svg", ast: true };
   for (const [name, spec] of Object.entries(data.charts)) {
     const place = document.getElementById(name);
     const labelLimit = Math.max(105, Math.min(210, place.clientWidth * 0.36));
