@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from shortcut_miner.cli.console import note, print_fields, print_json, progress
+from shortcut_miner.cli.console import note, print_fields, print_json, progress, warn
 from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.options import DEFAULT_SHOWN, DONE, INPUTS, OUTPUT, DryRun, Shown
 
@@ -20,6 +20,9 @@ def report(
     /,
     *,
     scores: Annotated[list[Path] | None, Parameter(group=INPUTS, consume_multiple=1, negative=())] = None,
+    images: Annotated[str | None, Parameter(group=INPUTS)] = None,
+    detections: Annotated[list[Path] | None, Parameter(group=INPUTS, consume_multiple=1, negative=())] = None,
+    charts: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     out: Annotated[Path, Parameter(group=OUTPUT)] = DEFAULT_OUT,
     dry_run: DryRun = False,
     shown: Shown = DEFAULT_SHOWN,
@@ -32,6 +35,14 @@ def report(
         What a build or score command wrote, or a folder of such folders; it is never changed.
     scores : list of Path, optional
         Further folders that score commands wrote on the build.
+    images : str, optional
+        Folder with the images, which is looked through, or a pattern of paths such as
+        images/{image_id:012d}.jpg: questions are shown with small pictures.
+    detections : list of Path, optional
+        Boxes with labels, to draw a rule's objects on the pictures.
+    charts : Path, optional
+        Folder for every chart as PNG, SVG and Vega-Lite JSON, 90 mm wide; what it holds of an earlier report
+        is replaced.
     out : Path
         The HTML file to write; an earlier report is replaced, no other file.
     """
@@ -42,8 +53,15 @@ def report(
             folder,
             None if dry_run else out,
             scores=scores or (),
+            images=images,
+            detections=detections or None,
+            charts=None if dry_run else charts,
             on_stage=told and compiling.on_stage,
         )
+    for text in written.notes:
+        note(shown, f"note: {text}")
+    for text in written.warnings:
+        warn(text)
     if shown.format == "json":
         print_json(written.as_dict())
     else:
@@ -66,5 +84,6 @@ def in_words(report: "HtmlReport") -> dict[str, str]:
         "report": "; ".join(dict.fromkeys(room.title for room in report.rooms)),
         **rooms,
         "written": "nothing (dry run)" if report.out is None else f"{report.out} ({report.size:,} bytes)",
+        **({} if report.charts is None else {"charts": f"{report.charts} ({report.chart_count:,} charts)"}),
         "took": cost_text(report.costs),
     }

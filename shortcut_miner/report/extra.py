@@ -5,7 +5,7 @@ from typing import Any
 
 from shortcut_miner.errors import BackendError
 
-LIBRARIES = {"altair": "altair", "jinja2": "jinja2", "vl_convert": "vl-convert-python"}
+LIBRARIES = {"altair": "altair", "jinja2": "jinja2", "vl_convert": "vl-convert-python", "PIL.Image": "pillow"}
 INSTALL = "pip install 'shortcut-miner[report]'"
 
 

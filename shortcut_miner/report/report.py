@@ -6,15 +6,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from shortcut_miner.options import PathText, as_path, as_path_if_given
+from shortcut_miner.errors import ConfigError
+from shortcut_miner.options import PathText, PathTexts, as_path, as_path_if_given
+from shortcut_miner.report.chart_files import check_charts_target, write_charts
 from shortcut_miner.report.extra import check_libraries
 from shortcut_miner.report.found import FoundRoom, find_rooms
 from shortcut_miner.report.html import page_html
 from shortcut_miner.report.pages import RoomPage
+from shortcut_miner.report.thumbnails import with_thumbnails
 from shortcut_miner.report.writing import check_page_target, write_page
 from shortcut_miner.timing import OnStage, StageCost, timed
 
-COMMAND = "report"
 _SEVERAL = "What the data and the models lean on"
 
 
@@ -28,18 +30,25 @@ class HtmlReport:
         The HTML file; None where nothing was written.
     charts : Path or None
         The folder of charts, if asked for.
+    chart_count : int
+        How many charts are in it.
     rooms : tuple of RoomPage
         What the page shows.
     size : int
         Of the page, in bytes.
+    notes, warnings : tuple of str
+        What was decided, and what may be wrong.
     costs : list of StageCost
         By stage.
     """
 
     out: Path | None
     charts: Path | None
+    chart_count: int
     rooms: tuple[RoomPage, ...]
     size: int
+    notes: tuple[str, ...]
+    warnings: tuple[str, ...]
     costs: list[StageCost]
 
     def as_dict(self) -> dict[str, Any]:
@@ -47,7 +56,10 @@ class HtmlReport:
         return {
             "out": self.out,
             "charts": self.charts,
+            "chart_count": self.chart_count,
             "size": self.size,
+            "notes": self.notes,
+            "warnings": self.warnings,
             "rooms": [
                 {
                     "title": room.title,
@@ -66,6 +78,9 @@ def write_html_report(
     out: PathText | None = None,
     *,
     scores: Sequence[PathText] = (),
+    images: str | None = None,
+    detections: PathTexts | None = None,
+    charts: PathText | None = None,
     on_stage: OnStage | None = None,
 ) -> HtmlReport:
     """Write one HTML file about a built folder, or about all in a folder, and return what it shows.
@@ -78,6 +93,13 @@ def write_html_report(
         The file to write; without it everything is made and thrown away.
     scores : sequence of path
         Further folders that ``score`` wrote on the build.
+    images : str, optional
+        A folder with the images, or a pattern of paths such as images/{image_id:012d}.jpg: questions are
+        shown with small pictures.
+    detections : path or list of them, optional
+        A detector's boxes with labels, to draw a rule's objects on the pictures.
+    charts : path, optional
+        Folder for every chart as PNG, SVG and Vega-Lite JSON.
     on_stage : callable, optional
         Told the name of each stage as it starts.
 
@@ -92,16 +114,42 @@ def write_html_report(
     path, target = as_path("folder", folder), as_path_if_given("out", out)
     if target is not None:
         check_page_target(target)
+    charts_target = as_path_if_given("charts", charts)
+    if charts_target is not None:
+        check_charts_target(charts_target)
+    if detections is not None and images is None:
+        raise ConfigError("detections: got boxes without images, expected both. Give --images too.")
     costs: list[StageCost] = []
     with timed(costs, "read", on_stage):
         rooms = find_rooms(path, [as_path("scores", one) for one in scores])
     with timed(costs, "look", on_stage):
         pages = tuple(_page(room) for room in rooms)
+    notes: list[str] = []
+    warnings: list[str] = []
+    if images is not None:
+        with timed(costs, "draw", on_stage):
+            pictured = [with_thumbnails(page, images, detections) for page in pages]
+        pages = tuple(one.page for one in pictured)
+        notes = [text for one in pictured for text in one.notes]
+        warnings = [text for one in pictured for text in one.warnings]
     with timed(costs, "write", on_stage):
         html = page_html(pages[0].title if len(pages) == 1 else _SEVERAL, pages)
         if target is not None:
             write_page(target, html)
-    return HtmlReport(out=target, charts=None, rooms=pages, size=len(html.encode()), costs=costs)
+    chart_count = 0
+    if charts_target is not None:
+        with timed(costs, "charts", on_stage):
+            chart_count = write_charts(charts_target, rooms, pages)
+    return HtmlReport(
+        out=target,
+        charts=charts_target,
+        chart_count=chart_count,
+        rooms=pages,
+        size=len(html.encode()),
+        notes=tuple(dict.fromkeys(notes)),
+        warnings=tuple(dict.fromkeys(warnings)),
+        costs=costs,
+    )
 
 
 def _page(room: FoundRoom) -> RoomPage:

@@ -95,7 +95,7 @@ def exclusions(regions: pl.DataFrame) -> Figure:
         colours={"evaluable": "green"}, colour="grey",
     )  # fmt: skip
     return Figure(
-        name="fpvg-questions", title="Which questions can be evaluated", note=f"n = {len(regions):,}.",
+        name="questions", title="Which questions can be evaluated", note=f"n = {len(regions):,}.",
         charts=(chart,) if len(table) else (), table=table,
         headings={"reason": "Question", "count": "Questions", "share": "Percent"},
     )  # fmt: skip
@@ -109,7 +109,7 @@ def region_means(folder: BuiltFolder) -> Figure:
     named = table.with_columns(label=pl.Series([f"{one:.2f}" for one in table["mean"]], dtype=pl.String))
     chart = bars(named, category="regions", value="mean", label="label", unit="regions a question")
     return Figure(
-        name="fpvg-regions", title="How many regions a question has", note="Means over evaluable questions.",
+        name="regions", title="How many regions a question has", note="Means over evaluable questions.",
         charts=(chart,) if len(table) else (), table=table,
         headings={"regions": "Regions", "mean": "Mean"},
     )  # fmt: skip
@@ -135,17 +135,17 @@ def _models(room: FoundRoom) -> list[Section]:
         interval_figure(
             scores, {"all questions" if one == "overall" else label(one): ("fpvg_plus", one, "all")
                      for one in groups},
-            name="fpvg-plus", title="Well grounded answers (FPVG+)",
+            name="plus", title="Well grounded answers (FPVG+)",
             note="Points are percent of evaluable questions, lines 95% intervals by bootstrap over images.",
         ),
         interval_figure(
             scores,
             {one: (f"accuracy_{one}", first, "all") for one in ("all", "relevant", "irrelevant")},
-            name="fpvg-accuracy", title="Accuracy with all, relevant and irrelevant regions",
+            name="accuracy", title="Accuracy with all, relevant and irrelevant regions",
             note="A model that looks is right with the relevant regions, and not with the irrelevant ones.",
         ),
         interval_figure(
-            scores, types, name="fpvg-types", title="FPVG+ by question type",
+            scores, types, name="types", title="FPVG+ by question type",
             note="Structural types first, then semantic ones.",
         ),
         changes(scores, first),
@@ -172,7 +172,7 @@ def categories(scores: pl.DataFrame, group: str, named: str) -> Figure:
         unit="percent of evaluable questions",
     )  # fmt: skip
     return Figure(
-        name=f"fpvg-quadrants{'-' if named else ''}{named}", table=table,
+        name=f"quadrants{'-' if named else ''}{named}", table=table,
         title=f"The four quadrants{': ' if named else ''}{label(named)}",
         note="Well grounded: the answer stays with the relevant regions alone, and changes without them.",
         charts=(chart,) if len(table) else (), least_width=600,
@@ -195,7 +195,7 @@ def changes(scores: pl.DataFrame, group: str) -> Figure:
         units=("sufficiency (low is good)", "comprehensiveness (high is good)"),
     ) if is_there else None  # fmt: skip
     return Figure(
-        name="fpvg-plane", title="Sufficiency and comprehensiveness",
+        name="plane", title="Sufficiency and comprehensiveness",
         note="What an answer's probability loses with the relevant regions alone, and without them.",
         charts=() if chart is None else (chart,), table=wide,
         headings={"model": "Model", "sufficiency": "Sufficiency", "comprehensiveness": "Comprehensiveness"}
@@ -219,7 +219,7 @@ def quadrants(placed: pl.DataFrame) -> Figure:
         unit="percent of answers",
     )  # fmt: skip
     return Figure(
-        name="fpvg-sufficient", title="Grounding and the change of probabilities", table=table,
+        name="sufficient", title="Grounding and the change of probabilities", table=table,
         note=f"Sufficiency below and comprehensiveness above {middle:g}. After Figure 4.",
         charts=(chart,), least_width=600,
         headings={"model": "Model", "grounding": "Grounding", "quadrant": "Quadrant", "count": "Answers",

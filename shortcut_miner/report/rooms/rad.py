@@ -81,7 +81,7 @@ def answers_by_type(made: pl.DataFrame) -> Figure:
         table, category="augmentation", part="answer", value="count", colours=_ANSWERS, unit="augmentations"
     )
     return Figure(
-        name="rad-answers", title="Right answers by type", note=f"n = {len(made):,} augmentations.",
+        name="answers", title="Right answers by type", note=f"n = {len(made):,} augmentations.",
         charts=(chart,) if len(table) else (), table=table,
         headings={"augmentation": "Type", "answer": "Answer", "count": "Augmentations"},
     )  # fmt: skip
@@ -93,7 +93,7 @@ def forms_by_type(made: pl.DataFrame) -> Figure:
     table = with_shares(counted, "count").with_columns(name=pl.format("{}: {}", "augmentation", "form"))
     chart = bars(table, category="name", value="count", label="label", unit="augmentations")
     return Figure(
-        name="rad-forms", title="Forms of the new questions", note=f"n = {len(made):,} augmentations.",
+        name="forms", title="Forms of the new questions", note=f"n = {len(made):,} augmentations.",
         charts=(chart,) if len(table) else (), table=table,
         headings={"augmentation": "Type", "form": "Form", "count": "Augmentations", "share": "Percent"},
     )  # fmt: skip
@@ -105,7 +105,7 @@ def skip_reasons(skipped: pl.DataFrame) -> Figure:
     table = with_shares(counted, "count")
     chart = bars(table, category="reason", value="count", label="label", unit="questions", colour="grey")
     return Figure(
-        name="rad-skipped", title="Why questions are not asked again", note=f"n = {len(skipped):,}.",
+        name="skipped", title="Why questions are not asked again", note=f"n = {len(skipped):,}.",
         charts=(chart,) if len(table) else (), table=table,
         headings={"reason": "Reason", "count": "Questions", "share": "Percent"},
     )  # fmt: skip
@@ -127,7 +127,7 @@ def substitutes(pools: pl.DataFrame) -> Figure:
         chart = bars(named, category="substitute", value="count", label="label", unit="answers in the pool")
         charts.append(chart.properties(title=str(kind)))
     return Figure(
-        name="rad-pools", title="What can be put in", table=table, charts=tuple(charts),
+        name="pools", title="What can be put in", table=table, charts=tuple(charts),
         note=f"The {MOST_SUBSTITUTES} most frequent answers of each type's pool.",
         headings={"augmentation": "Type", "substitute": "Answer", "count": "Questions"},
     )  # fmt: skip
@@ -145,12 +145,12 @@ def _models(room: FoundRoom) -> list[Section]:
 
     figures = [
         interval_figure(
-            scores, cells("rad"), name="rad-consistency", title="Consistency by type",
+            scores, cells("rad"), name="consistency", title="Consistency by type",
             note="Of the questions that a model answers right, the share whose augmentations it answers "
             "right too: RAD. n counts these questions.",
         ),
         interval_figure(
-            scores, cells("rad_backward"), name="rad-backward", title="Consistency the other way",
+            scores, cells("rad_backward"), name="backward", title="Consistency the other way",
             note="Of the augmentations that a model answers right, the share whose questions it does "
             "too.",
         ),
@@ -160,7 +160,7 @@ def _models(room: FoundRoom) -> list[Section]:
                 "original questions": ("accuracy_original", "overall", "all"),
                 "augmentations": ("accuracy_augmented", "overall", "all"),
             },
-            name="rad-accuracy", title="Accuracy on both sides",
+            name="accuracy", title="Accuracy on both sides",
             note="Points are accuracies, lines 95% intervals by bootstrap over images.",
         ),
     ]  # fmt: skip

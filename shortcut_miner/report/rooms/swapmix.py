@@ -86,7 +86,7 @@ def swap_kinds(swaps: pl.DataFrame) -> Figure:
                  "attribute, random": "purple"},
     )  # fmt: skip
     return Figure(
-        name="swapmix-kinds", title="Swaps by kind", charts=(chart,) if len(table) else (), table=table,
+        name="kinds", title="Swaps by kind", charts=(chart,) if len(table) else (), table=table,
         note=f"n = {len(swaps):,}; random: where too few similar ones are there.",
         headings={"kind": "Kind", "count": "Swaps", "share": "Percent"},
     )  # fmt: skip
@@ -105,7 +105,7 @@ def swapped_classes(swaps: pl.DataFrame) -> Figure:
         shown, category="from_class", value="count", label="label", unit="class swaps", colour="vermilion"
     )
     return Figure(
-        name="swapmix-classes", title="The classes that are swapped most", table=table.head(MOST_CLASSES),
+        name="classes", title="The classes that are swapped most", table=table.head(MOST_CLASSES),
         note=f"The first {MOST_CLASSES} of {len(table):,} classes; n = {len(of_classes):,} class swaps.",
         charts=(chart,) if len(shown) else (),
         headings={"from_class": "Class", "count": "Swaps", "share": "Percent"},
@@ -125,13 +125,13 @@ def _models(room: FoundRoom) -> list[Section]:
     with_k = f" k = {', '.join(told)} swaps an object and kind." if told else ""
     figures = [
         interval_figure(
-            scores, RELIANCES, name="swapmix-reliance", title="Reliance on context",
+            scores, RELIANCES, name="reliance", title="Reliance on context",
             note="Of the questions that a model answers right, the share whose answer changes under some "
             f"swap. n counts these questions.{with_k}",
             colours={"classes swapped": "vermilion", "attributes swapped": "purple"},
         ),
         interval_figure(
-            scores, ACCURACIES, name="swapmix-accuracy", title="Accuracy and effective accuracy",
+            scores, ACCURACIES, name="accuracy", title="Accuracy and effective accuracy",
             note=f"Effective: right as they are and under every swap.{with_k}",
         ),
     ]  # fmt: skip
@@ -173,7 +173,7 @@ def class_flips(flips: pl.DataFrame) -> Figure:
         charts.append(chart.properties(title=label(model)))
         tables.append(of_model)
     return Figure(
-        name="swapmix-flips", title="Classes that answers lean on",
+        name="flips", title="Classes that answers lean on",
         note="How often a swap of such an object changes a right answer. Classes with "
         f"{LEAST_SWAPS} or more swaps, the first {MOST_CLASSES} of each model.",
         charts=tuple(charts), table=pl.concat(tables) if tables else table,
