@@ -40,7 +40,8 @@ LAYERS = (
     ("diagnostics",),
     ("rooms",),
     ("exports",),
-    ("report", "recipes", "demo", "repeating"),
+    ("report",),
+    ("recipes", "demo", "repeating"),
     ("cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

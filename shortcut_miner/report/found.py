@@ -8,7 +8,7 @@ from typing import Any
 from shortcut_miner import rooms
 from shortcut_miner.datasets.folders import BuiltFolder, open_folder
 from shortcut_miner.errors import SourceError, examples
-from shortcut_miner.storage import MANIFEST
+from shortcut_miner.storage import MANIFEST, read_json_file
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def find_rooms(folder: Path, scores: Sequence[Path] = ()) -> list[FoundRoom]:
     """
     is_one = (folder / MANIFEST).is_file() or not folder.is_dir()
     paths = [folder] if is_one else sorted(path for path in folder.iterdir() if (path / MANIFEST).is_file())
-    found = [one for one in map(open_folder, paths) if _room(one) is not None]
+    found = [one for path in paths if (is_one or _is_ours(path)) and _room(one := open_folder(path))]
     if not found:
         got = f"what {open_folder(folder).command!r} wrote" if is_one else "no folder of a room in it"
         raise SourceError(f"{folder}: got {got}, expected {_expected()}. Give such a folder.")
@@ -83,6 +83,12 @@ def _room(folder: BuiltFolder) -> str | None:
     name, _, work = folder.command.partition(" ")
     room = name.replace("-", "_")
     return room if room in rooms.NAMES and work in ("build", "score") else None
+
+
+def _is_ours(path: Path) -> bool:
+    """Return whether a folder's manifest is one of ours; other programs call files manifest.json too."""
+    manifest = read_json_file(path / MANIFEST)
+    return isinstance(manifest, dict) and manifest.get("package") == "shortcut_miner"
 
 
 def _is_score(folder: BuiltFolder) -> bool:

@@ -8,6 +8,7 @@ import polars as pl
 from shortcut_miner.report.theme import LIGHT
 
 _STEP, _THICKNESS = 24, 16  # pixels
+_LEGEND_LETTERS = 40
 _NARROW, _LETTER = 230, 7  # pixels: the least room for bars with their labels, and a letter of these
 
 
@@ -97,7 +98,7 @@ def share_bars(
     scale = alt.Scale(domain=list(order), range=[LIGHT[colours[name]] for name in order])
     solid = base.mark_bar(height=_THICKNESS + 2).encode(
         x=x.stack("zero"),
-        color=alt.Color("part:N", scale=scale, legend=alt.Legend(columns=3)),
+        color=alt.Color("part:N", scale=scale, legend=_legend(order)),
         tooltip=_tooltip("category", "part", "value"),
     )
     text = base.mark_text(color=LIGHT["paper"], fontSize=11, fontWeight=600).encode(
@@ -137,7 +138,7 @@ def grouped_bars(
     )
     scale = alt.Scale(domain=order, range=[LIGHT[colours[name]] for name in order])
     solid = base.mark_bar(cornerRadiusEnd=2).encode(
-        color=alt.Color("part:N", scale=scale, legend=alt.Legend(columns=3)),
+        color=alt.Color("part:N", scale=scale, legend=_legend(order)),
         tooltip=_tooltip("category", "part", "label"),
     )
     text = base.mark_text(align="left", dx=5, fontSize=11).encode(text=alt.Text("label:N"))
@@ -152,6 +153,11 @@ def _with_room(rows: pl.DataFrame) -> float:
     label = min(_LETTER * letters + 10, _NARROW // 2)
     longest = max(map(float, rows["value"].to_list()), default=0.0) or 1.0
     return longest * _NARROW / (_NARROW - label)
+
+
+def _legend(names: Sequence[str]) -> alt.Legend:
+    """Return a legend in one line, or where names are too long for that with a line each."""
+    return alt.Legend(columns=len(names) if sum(map(len, names)) <= _LEGEND_LETTERS else 1)
 
 
 def _with_commas(column: str) -> pl.Expr:

@@ -26,7 +26,7 @@ def histograms(table: pl.DataFrame, *, parts: Mapping[str, str], unit: str, coun
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X("low:Q", title=unit, axis=alt.Axis(grid=False), scale=alt.Scale(nice=False)),
         x2=alt.X2("high:Q"),
-        color=alt.Color("part:N", scale=scale),
+        color=alt.Color("part:N", scale=scale, legend=alt.Legend(symbolOpacity=1)),
         tooltip=[
             alt.Tooltip("part:N"),
             alt.Tooltip("low:Q"),

@@ -39,7 +39,7 @@ def interval_dots(
     base = alt.Chart(alt.InlineData(values=rows.to_dicts())).encode(
         y=alt.Y("row:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True, offset=4))
     )
-    axis = alt.Axis(tickCount=5, domain=False)
+    axis = alt.Axis(tickCount=3, domain=False)
     line = base.mark_rule(color=LIGHT[colour], strokeWidth=2.5, opacity=0.55).encode(
         x=alt.X("low:Q", title=unit, scale=scale, axis=axis), x2=alt.X2("high:Q")
     )
@@ -95,7 +95,7 @@ def dumbbells(
         lines.select("row", "label", value=column, part=pl.lit(name))
         for column, name in zip(("start", "end"), names, strict=True)
     )
-    scale, axis = alt.Scale(domain=[0, 100]), alt.Axis(tickCount=5, domain=False)
+    scale, axis = alt.Scale(domain=[0, 100]), alt.Axis(tickCount=3, domain=False)
     y = alt.Y("row:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, offset=4))
     base = alt.Chart(alt.InlineData(values=lines.to_dicts())).encode(y=y)
     line = base.mark_rule(strokeWidth=2, color=LIGHT["vermilion"], opacity=0.5).encode(
