@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from shortcut_miner.cli.console import note, print_fields, print_json, progress, warn
 from shortcut_miner.cli.kernels import watched
@@ -23,6 +24,7 @@ def report(
     images: Annotated[str | None, Parameter(group=INPUTS)] = None,
     detections: Annotated[list[Path] | None, Parameter(group=INPUTS, consume_multiple=1, negative=())] = None,
     charts: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    most: Annotated[int, Parameter(name="--limit", group=OUTPUT, validator=Number(gte=1))] = 20_000,
     out: Annotated[Path, Parameter(group=OUTPUT)] = DEFAULT_OUT,
     dry_run: DryRun = False,
     shown: Shown = DEFAULT_SHOWN,
@@ -40,6 +42,8 @@ def report(
         images/{image_id:012d}.jpg: questions are shown with small pictures.
     detections : list of Path, optional
         Boxes with labels, to draw a rule's objects on the pictures.
+    most : int
+        Most rules in a table: of more, it holds the first by each measure.
     charts : Path, optional
         Folder for every chart as PNG, SVG and Vega-Lite JSON, 90 mm wide; what it holds of an earlier report
         is replaced.
@@ -55,6 +59,7 @@ def report(
             scores=scores or (),
             images=images,
             detections=detections or None,
+            most_rules=most,
             charts=None if dry_run else charts,
             on_stage=told and compiling.on_stage,
         )

@@ -10,6 +10,8 @@ from shortcut_miner.datasets.folders import BuiltFolder, open_folder
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.storage import MANIFEST, read_json_file
 
+MOST_RULES = 20_000
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FoundRoom:
@@ -25,12 +27,15 @@ class FoundRoom:
         None where there are scores alone.
     scores : tuple of BuiltFolder
         Of that build.
+    most_rules : int
+        How many rules its page may hold.
     """
 
     name: str
     place: str
     build: BuiltFolder | None
     scores: tuple[BuiltFolder, ...]
+    most_rules: int = MOST_RULES
 
     @property
     def first(self) -> BuiltFolder:
@@ -38,7 +43,7 @@ class FoundRoom:
         return self.build or self.scores[0]
 
 
-def find_rooms(folder: Path, scores: Sequence[Path] = ()) -> list[FoundRoom]:
+def find_rooms(folder: Path, scores: Sequence[Path] = (), most_rules: int = MOST_RULES) -> list[FoundRoom]:
     """Return the rooms that a folder holds: itself, or the folders in it.
 
     Parameters
@@ -47,6 +52,8 @@ def find_rooms(folder: Path, scores: Sequence[Path] = ()) -> list[FoundRoom]:
         What a ``build`` or ``score`` wrote, or a folder of such folders.
     scores : sequence of Path
         Further folders that ``score`` wrote.
+    most_rules : int
+        How many rules the page of a room may hold.
 
     Returns
     -------
@@ -70,7 +77,8 @@ def find_rooms(folder: Path, scores: Sequence[Path] = ()) -> list[FoundRoom]:
         raise SourceError(
             f"--scores: got {examples(wrong)}, expected folders that a score command wrote. Correct --scores."
         )
-    return _put_together(found, given, is_one=is_one)
+    together = _put_together(found, given, is_one=is_one)
+    return [dataclasses.replace(room, most_rules=most_rules) for room in together]
 
 
 def _expected() -> str:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.options import PathText, PathTexts, as_path, as_path_if_given
+from shortcut_miner.options import PathText, PathTexts, as_path, as_path_if_given, check_counts
 from shortcut_miner.report.chart_files import check_charts_target, write_charts
 from shortcut_miner.report.extra import check_libraries
-from shortcut_miner.report.found import FoundRoom, find_rooms
+from shortcut_miner.report.found import MOST_RULES, FoundRoom, find_rooms
 from shortcut_miner.report.html import page_html
 from shortcut_miner.report.pages import RoomPage
 from shortcut_miner.report.thumbnails import with_thumbnails
@@ -81,6 +81,7 @@ def write_html_report(
     images: str | None = None,
     detections: PathTexts | None = None,
     charts: PathText | None = None,
+    most_rules: int = MOST_RULES,
     on_stage: OnStage | None = None,
 ) -> HtmlReport:
     """Write one HTML file about a built folder, or about all in a folder, and return what it shows.
@@ -100,6 +101,8 @@ def write_html_report(
         A detector's boxes with labels, to draw a rule's objects on the pictures.
     charts : path, optional
         Folder for every chart as PNG, SVG and Vega-Lite JSON.
+    most_rules : int
+        How many rules a table may hold; of more it holds the first by each measure, and says so.
     on_stage : callable, optional
         Told the name of each stage as it starts.
 
@@ -111,6 +114,7 @@ def write_html_report(
         Folders that can't be read, or a file that can't be written; nothing on disk is changed then.
     """
     check_libraries()
+    check_counts(most_rules=most_rules)
     path, target = as_path("folder", folder), as_path_if_given("out", out)
     if target is not None:
         check_page_target(target)
@@ -121,9 +125,9 @@ def write_html_report(
         raise ConfigError("detections: got boxes without images, expected both. Give --images too.")
     costs: list[StageCost] = []
     with timed(costs, "read", on_stage):
-        rooms = find_rooms(path, [as_path("scores", one) for one in scores])
+        rooms = find_rooms(path, [as_path("scores", one) for one in scores], most_rules)
     with timed(costs, "look", on_stage):
-        pages = tuple(_page(room) for room in rooms)
+        pages = tuple(room_page(room) for room in rooms)
     notes: list[str] = []
     warnings: list[str] = []
     if images is not None:
@@ -152,6 +156,7 @@ def write_html_report(
     )
 
 
-def _page(room: FoundRoom) -> RoomPage:
+def room_page(room: FoundRoom) -> RoomPage:
+    """Return what the page says about a room."""
     page: RoomPage = import_module(f"shortcut_miner.report.rooms.{room.name}").page(room)
     return page

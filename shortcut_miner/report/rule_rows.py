@@ -8,7 +8,6 @@ from shortcut_miner.report.pages import label
 from shortcut_miner.report.rule_examples import Examples
 from shortcut_miner.schemas import ANTECEDENT
 
-MOST_RULES = 20_000
 # The first rules by each of these are held where there are more: column -> whether the greatest come first.
 CHOSEN_BY = {
     "rule_id": False,
@@ -29,7 +28,7 @@ _MEASURES = (
 _DIGITS = 4
 
 
-def chosen_rules(rules: pl.DataFrame, most: int = MOST_RULES) -> pl.DataFrame:
+def chosen_rules(rules: pl.DataFrame, most: int) -> pl.DataFrame:
     """Return at most `most` rules, in rule order: all of them, or the first by each of :data:`CHOSEN_BY`.
 
     >>> rules = pl.DataFrame({"rule_id": [0, 1, 2, 3], "lift": [1.0, 2.0, 3.0, 9.0]})
@@ -39,18 +38,17 @@ def chosen_rules(rules: pl.DataFrame, most: int = MOST_RULES) -> pl.DataFrame:
     if len(rules) <= most:
         return rules
     measures = {name: greatest for name, greatest in CHOSEN_BY.items() if name in rules.columns}
-    each = most // len(measures)
-    firsts = [
-        rules.select("rule_id", name).unique("rule_id") if name != "rule_id" else rules.select("rule_id")
-        for name in measures
-    ]
+    each = max(1, most // len(measures))
     ids = [
-        first.drop_nulls().sort([name, "rule_id"] if name != "rule_id" else ["rule_id"],
-                                descending=[greatest, False] if name != "rule_id" else [False])
-        .head(each)["rule_id"]
-        for first, (name, greatest) in zip(firsts, measures.items(), strict=True)
-    ]  # fmt: skip
-    return rules.filter(pl.col("rule_id").is_in(pl.concat(ids).unique().implode()))
+        rules.lazy()
+        .filter(pl.col(name).is_not_null())
+        .sort(name, "rule_id", descending=[greatest, False])
+        .head(each)
+        .select(pl.col("rule_id").alias("chosen"))
+        for name, greatest in measures.items()
+    ]
+    chosen = pl.concat(pl.collect_all(ids))["chosen"].unique()
+    return rules.filter(pl.col("rule_id").is_in(chosen.implode()))
 
 
 def rule_rows(

@@ -77,6 +77,11 @@ def config() -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _is_data(name: str, value: Any) -> bool:
+    """Return whether a property holds texts of the data, which may look like a colour."""
+    return name in ("values", "datasets", "domain") or (name == "title" and isinstance(value, str))
+
+
 def with_variables(spec: Any) -> Any:
     """Return a chart's specification with the page's CSS variables in place of the light colours.
 
@@ -84,8 +89,7 @@ def with_variables(spec: Any) -> Any:
     {'mark': {'color': 'var(--blue)'}}
     """
     if isinstance(spec, dict):
-        # Data may hold a text that looks like a colour, and stays what it is.
-        return {name: one if name == "values" else with_variables(one) for name, one in spec.items()}
+        return {name: one if _is_data(name, one) else with_variables(one) for name, one in spec.items()}
     if isinstance(spec, list):
         return [with_variables(one) for one in spec]
     return _VARIABLES.get(spec, spec) if isinstance(spec, str) else spec

@@ -41,8 +41,10 @@ def bars(
         category=category,
         value=value,
         label=label,
-        colour=pl.col(category).replace_strict(dict(colours or {}), default=colour).replace_strict(LIGHT),
+        colour=pl.col(category).replace_strict(dict(colours or {}), default=colour),
     )
+    used = sorted({*rows["colour"]})
+    scale = alt.Scale(domain=used, range=[LIGHT[name] for name in used])
     base = alt.Chart(alt.InlineData(values=rows.to_dicts())).encode(
         y=alt.Y("category:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, offset=4)),
         x=alt.X(
@@ -53,7 +55,7 @@ def bars(
         ),
     )
     solid = base.mark_bar(height=_THICKNESS, cornerRadiusEnd=2).encode(
-        color=alt.Color("colour:N", scale=None), tooltip=_tooltip("category", "label")
+        color=alt.Color("colour:N", scale=scale, legend=None), tooltip=_tooltip("category", "label")
     )
     text = base.mark_text(align="left", dx=6).encode(text=alt.Text("label:N"))
     return alt.LayerChart(layer=[solid, text]).properties(height=_STEP * max(1, len(rows)))

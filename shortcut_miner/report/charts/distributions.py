@@ -1,6 +1,6 @@
 """Histograms of confidences, and the plane of sufficiency and comprehensiveness."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import altair as alt
 import polars as pl
@@ -38,36 +38,6 @@ def histograms(table: pl.DataFrame, *, parts: Mapping[str, str], unit: str, coun
     filled = base.mark_rect(opacity=0.2).encode(y=y, y2=alt.Y2Datum(0))
     tops = base.mark_rule(strokeWidth=2.5, strokeCap="butt").encode(y=y)
     return alt.LayerChart(layer=[filled, tops]).properties(height=220)
-
-
-def value_lines(
-    table: pl.DataFrame, *, x: str, y: str, part: str, parts: Sequence[str], unit: str, counted: str
-) -> alt.LayerChart:
-    """Return a line a part through its values, each named at its last point.
-
-    Parameters
-    ----------
-    table : pl.DataFrame
-        A row a part and value of `x`, ascending.
-    x, y, part : str
-        Columns.
-    parts : sequence of str
-        The parts, the first of them in the palette's first colour.
-    unit, counted : str
-        Titles of both axes.
-    """
-    colours = [LIGHT[name] for name in ("blue", "vermilion", "green", "amber", "purple", "sky", "grey")]
-    scale = alt.Scale(domain=list(parts), range=[colours[i % len(colours)] for i in range(len(parts))])
-    rows = table.select(x=x, y=y, part=part)
-    base = alt.Chart(alt.InlineData(values=rows.to_dicts())).encode(
-        x=alt.X("x:Q", title=unit, axis=alt.Axis(grid=False, tickMinStep=1)),
-        y=alt.Y("y:Q", title=counted, axis=alt.Axis(tickCount=4, domain=False)),
-        color=alt.Color("part:N", scale=scale),
-    )
-    line = base.mark_line(strokeWidth=2, point=True).encode(
-        tooltip=[alt.Tooltip("part:N"), alt.Tooltip("x:Q"), alt.Tooltip("y:Q", format=".1f")]
-    )
-    return alt.LayerChart(layer=[line]).properties(height=220)
 
 
 def plane(table: pl.DataFrame, *, x: str, y: str, name: str, units: tuple[str, str]) -> alt.LayerChart:

@@ -20,7 +20,7 @@ from shortcut_miner.report.rooms.models import (
     with_figures,
 )
 from shortcut_miner.report.rule_examples import rule_examples
-from shortcut_miner.report.rule_rows import MOST_RULES, chosen_rules, rule_rows
+from shortcut_miner.report.rule_rows import chosen_rules, rule_rows
 from shortcut_miner.report.theme import MODALITY_COLOURS, SUBSET_COLOURS, VERDICT_COLOURS
 from shortcut_miner.schemas import MODALITIES, SUBSETS, VERDICTS, antecedent_columns
 
@@ -52,7 +52,7 @@ def page(room: FoundRoom) -> RoomPage:
         sections += [_subsets(folder), _rules(folder)]
     sections += _models(room)
     if room.build is not None:
-        sections.append(_rule_table(folder, scores_of(room, "exploited_shortcuts")))
+        sections.append(_rule_table(folder, scores_of(room, "exploited_shortcuts"), room.most_rules))
     return RoomPage(
         title=TITLE, place=room.place, summary=summary, numbers=numbers,
         sections=(*sections, source_section([*_builds(room), *room.scores])),
@@ -414,14 +414,14 @@ def exploited_shortcuts(exploited: pl.DataFrame) -> Figure:
 # ---- the table of rules ----
 
 
-def _rule_table(folder: VqaCeFolder, exploited: pl.DataFrame | None) -> Section:
-    rules = chosen_rules(folder.rules)
+def _rule_table(folder: VqaCeFolder, exploited: pl.DataFrame | None, most_rules: int) -> Section:
+    rules = chosen_rules(folder.rules, most_rules)
     examples = rule_examples(dataclasses.replace(folder, rules=rules))
     used = None if exploited is None else exploited.filter("is_exploited").select("model", "rule_id")
     cut = (
         f" Of {len(folder.rules):,} rules it holds {len(rules):,}: the first by confidence, count, lift, "
         "leverage, q value, improvement and what validation rows say."
-        if len(folder.rules) > MOST_RULES
+        if len(folder.rules) > len(rules)
         else ""
     )
     return Section(
