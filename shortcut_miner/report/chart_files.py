@@ -1,6 +1,7 @@
 """Charts as files for papers: PNG, SVG and Vega-Lite JSON, a column of a page wide."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from shortcut_miner.storage import MANIFEST, InputRecord, Provenance, write_json
 COMMAND = "report"
 WIDTH = 340  # pixels: 90 mm at 96 to the inch
 _SCALE = 4
+_COUNTED = re.compile(r"(?<=[\"#])(clip|gradient_)\d+(?=[\")])")
 _NAMES = ("*.png", "*.svg", "*.vl.json")
 
 
@@ -47,7 +49,9 @@ def write_charts(out: Path, rooms: Sequence[FoundRoom], pages: Sequence[RoomPage
         for name, spec in specs.items():
             text = json.dumps(spec, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False)
             (staging / f"{name}.vl.json").write_text(text + "\n", encoding="utf-8")
-            (staging / f"{name}.svg").write_text(vl_convert.vegalite_to_svg(spec), encoding="utf-8")
+            (staging / f"{name}.svg").write_text(
+                with_own_numbers(vl_convert.vegalite_to_svg(spec)), encoding="utf-8"
+            )
             (staging / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(spec, scale=_SCALE))
         record = Provenance(
             command=COMMAND,
@@ -58,6 +62,16 @@ def write_charts(out: Path, rooms: Sequence[FoundRoom], pages: Sequence[RoomPage
         )
         write_json(record.for_manifest(), staging / MANIFEST)
     return len(specs)
+
+
+def with_own_numbers(svg: str) -> str:
+    """Return an SVG whose ids count from 0, whatever was drawn before it in this process.
+
+    >>> with_own_numbers('<clipPath id="clip7"/><g clip-path="url(#clip7)"/>')
+    '<clipPath id="clip0"/><g clip-path="url(#clip0)"/>'
+    """
+    ids: dict[str, int] = {}
+    return _COUNTED.sub(lambda found: f"{found[1]}{ids.setdefault(found[0], len(ids))}", svg)
 
 
 def _options() -> dict[str, Any]:

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from report.folders import build_rows, data_of, text_of
+from report.folders import Row, build_rows, data_of, text_of
 
 import shortcut_miner as sm
 from shortcut_miner.report.html import as_script_data, vega_bundle
@@ -24,22 +24,27 @@ HOSTILE = (
 )
 
 
-@pytest.fixture(scope="module")
-def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    pytest.importorskip("altair")
-    folder = tmp_path_factory.mktemp("hostile")
-    rows = [
-        (f"what {word}", [one, word], one) for one, word in zip(HOSTILE, reversed(HOSTILE), strict=True)
-    ] * 3
+def hostile_rows() -> list[Row]:
+    pairs = zip(HOSTILE, reversed(HOSTILE), strict=True)
+    return [(f"what {word}", [one, word], one) for one, word in pairs] * 3
+
+
+def write_hostile_page(folder: Path) -> Path:
+    rows = hostile_rows()
     built = build_rows(folder, rows, rows, min_confidence=0.1)
-    answers = [{"question_id": f"val{at}", "answer": HOSTILE[0]} for at in range(len(rows))]
     given = folder / "answers.json"
+    answers = [{"question_id": f"val{at}", "answer": HOSTILE[0]} for at in range(len(rows))]
     given.write_text(json.dumps(answers))
     scores = folder / "scores"
     sm.vqa_ce.score(built, {HOSTILE[1]: given}, out=scores, resamples=10, min_count=1)
     page = folder / "report.html"
     write_html_report(built, page, scores=[scores])
     return page
+
+
+@pytest.fixture(scope="module")
+def hostile_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_hostile_page(tmp_path_factory.mktemp("hostile"))
 
 
 def test_no_markup_of_labels_gets_into_the_page(hostile_page: Path) -> None:
