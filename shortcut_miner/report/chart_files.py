@@ -78,6 +78,11 @@ def _options() -> dict[str, Any]:
     return {"width": WIDTH, "scale": _SCALE}
 
 
+def _narrow(wide: dict[str, Any]) -> dict[str, Any]:
+    """Return a configuration for charts on paper, with two names in a line of a legend."""
+    return wide | {"background": LIGHT["paper"], "legend": wide["legend"] | {"columns": 2}}
+
+
 def _record(command: str, path: Path) -> InputRecord:
     digest = digest_of(path / MANIFEST)
     assert digest is not None  # it was read
@@ -98,6 +103,6 @@ def _specs(rooms: Sequence[FoundRoom], pages: Sequence[RoomPage]) -> Iterator[tu
                 spec = chart.to_dict(validate=False) | {
                     "width": WIDTH,
                     "autosize": {"type": "fit-x", "contains": "padding"},
-                    "config": config() | {"background": LIGHT["paper"]},
+                    "config": _narrow(config()),
                 }
                 yield f"{start}-{slug(figure.name)}{part}", spec

@@ -31,6 +31,8 @@ _DIGITS = 4
 def chosen_rules(rules: pl.DataFrame, most: int) -> pl.DataFrame:
     """Return at most `most` rules, in rule order: all of them, or the first by each of :data:`CHOSEN_BY`.
 
+    Rules that are first by several measures leave room for the next ones in rule order.
+
     >>> rules = pl.DataFrame({"rule_id": [0, 1, 2, 3], "lift": [1.0, 2.0, 3.0, 9.0]})
     >>> chosen_rules(rules, 2)["rule_id"].to_list()
     [0, 3]
@@ -48,7 +50,9 @@ def chosen_rules(rules: pl.DataFrame, most: int) -> pl.DataFrame:
         for name, greatest in measures.items()
     ]
     chosen = pl.concat(pl.collect_all(ids))["chosen"].unique()
-    return rules.filter(pl.col("rule_id").is_in(chosen.implode()))
+    is_chosen = rules["rule_id"].is_in(chosen.implode())
+    room = max(0, most - int(is_chosen.sum()))
+    return rules.filter(is_chosen | ((~is_chosen).cum_sum() <= room))
 
 
 def rule_rows(

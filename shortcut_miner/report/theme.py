@@ -68,6 +68,7 @@ def config() -> dict[str, Any]:
             "labelLimit": 130,
             "titlePadding": 8,
         },
+        "axisX": {"labelOverlap": "greedy", "labelSeparation": 6},
         "legend": text | {"orient": "top", "title": None, "symbolType": "square", "labelLimit": 200},
         "title": {
             "color": LIGHT["ink"], "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8,

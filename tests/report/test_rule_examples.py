@@ -36,13 +36,16 @@ def test_all_rules_are_chosen_where_they_fit(folders: Folders) -> None:
 
 
 def test_what_is_not_known_is_never_chosen_for_its_measure() -> None:
-    rules = pl.DataFrame(
-        {"rule_id": range(6), "lift": [1.0, None, None, 2.0, None, None]},
-        schema_overrides={"lift": pl.Float64},
-    )
-    assert chosen_rules(rules, 4)["rule_id"].to_list() == [0, 1, 3]
+    lifts = pl.Series("lift", [None, None, None, 2.0, None], dtype=pl.Float64)
+    rules = pl.DataFrame({"rule_id": range(5), "lift": lifts})
+    assert chosen_rules(rules, 2)["rule_id"].to_list() == [0, 3]
 
 
-def test_equal_measures_choose_the_first_rules() -> None:
+def test_of_equal_measures_the_first_rules_are_chosen() -> None:
     rules = pl.DataFrame({"rule_id": range(5), "lift": [1.0, 3.0, 3.0, 3.0, 3.0]})
-    assert chosen_rules(rules, 4)["rule_id"].to_list() == [0, 1, 2]
+    assert chosen_rules(rules, 2)["rule_id"].to_list() == [0, 1]
+
+
+def test_rules_that_are_first_twice_leave_room_for_the_next() -> None:
+    rules = pl.DataFrame({"rule_id": range(6), "lift": [9.0, 8.0, 3.0, 4.0, 5.0, 6.0]})
+    assert chosen_rules(rules, 4)["rule_id"].to_list() == [0, 1, 2, 3]

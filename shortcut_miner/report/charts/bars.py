@@ -158,8 +158,8 @@ def _with_room(rows: pl.DataFrame) -> float:
 
 
 def _legend(names: Sequence[str]) -> alt.Legend:
-    """Return a legend in one line, or where names are too long for that with a line each."""
-    return alt.Legend(columns=len(names) if sum(map(len, names)) <= _LEGEND_LETTERS else 1)
+    """Return a legend with as many names in a line as there is room for, or where these are long one."""
+    return alt.Legend() if sum(map(len, names)) <= _LEGEND_LETTERS else alt.Legend(columns=1)
 
 
 def _with_commas(column: str) -> pl.Expr:

@@ -190,7 +190,7 @@ def type_shares(asked: pl.DataFrame, column: str) -> Figure:
             part="subset",
             value="share",
             colours=SUBSET_COLOURS,
-            unit=f"percent of the {kind}'s questions",
+            unit="percent of questions",
         )
         if len(table)
         else None

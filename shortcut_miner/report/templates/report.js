@@ -8,7 +8,8 @@ function drawCharts() {
   for (const [name, spec] of Object.entries(data.charts)) {
     const place = document.getElementById(name);
     const labelLimit = Math.max(105, Math.min(210, place.clientWidth * 0.36));
-    const config = { ...data.config, axis: { ...data.config.axis, labelLimit } };
+    const columns = place.clientWidth < 440 ? 2 : 4;
+    const config = { ...data.config, axis: { ...data.config.axis, labelLimit }, legend: { ...data.config.legend, columns } };
     vegaEmbed(place, spec, { ...options, config }).catch((error) => {
       place.textContent = "This chart could not be drawn: " + error.message;
     });
@@ -57,7 +58,7 @@ function shown(value, digits) {
 const COLUMNS = [
   { key: "antecedent", heading: "Words + objects" },
   { key: "answer", heading: "Answer" },
-  { key: "rule_count", heading: "Rows", number: true },
+  { key: "rule_count", heading: "Rows", number: true, minor: true },
   { key: "confidence", heading: "Confidence", number: true, digits: 3 },
   { key: "lift", heading: "Lift", number: true, digits: 1, minor: true },
   { key: "val_confidence", heading: "On validation", number: true, digits: 3, minor: true },
