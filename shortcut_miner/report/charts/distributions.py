@@ -54,11 +54,11 @@ def plane(table: pl.DataFrame, *, x: str, y: str, name: str, units: tuple[str, s
     """
     rows = table.select(x=x, y=y, name=name)
     base = alt.Chart(alt.InlineData(values=rows.to_dicts())).encode(
-        x=alt.X("x:Q", title=units[0], scale=alt.Scale(zero=True, padding=24)),
-        y=alt.Y("y:Q", title=units[1], scale=alt.Scale(zero=True, padding=24)),
+        x=alt.X("x:Q", title=units[0], scale=alt.Scale(zero=True, padding=50)),
+        y=alt.Y("y:Q", title=units[1], scale=alt.Scale(zero=True, padding=50)),
     )
     dots = base.mark_circle(size=90, color=LIGHT["blue"], opacity=1).encode(
         tooltip=[alt.Tooltip("name:N"), alt.Tooltip("x:Q", format=".3f"), alt.Tooltip("y:Q", format=".3f")]
     )
-    text = base.mark_text(align="left", dx=9, dy=-6).encode(text=alt.Text("name:N"))
+    text = base.mark_text(dy=-13).encode(text=alt.Text("name:N"))
     return alt.LayerChart(layer=[dots, text]).properties(height=280)

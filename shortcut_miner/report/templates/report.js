@@ -191,7 +191,7 @@ function ruleTable(place) {
   function opener(row) {
     const items = itemsOf(row).flatMap(([text, kind], position) => {
       const item = element("span", { class: "item " + kind }, isolated(text), kind === "word" ? null : element("span", { class: "unseen" }, " (" + kind + ")"));
-      return position ? [element("span", { class: "plus" }, "+"), item] : [item];
+      return position ? [element("span", { class: "plus" }, " + "), item] : [item];
     });
     return element("button", { type: "button", "aria-expanded": String(state.open.has(row)), onclick: () => toggle(row), onkeydown: move }, ...(items.length ? items : ["always"]));
   }
@@ -216,7 +216,7 @@ function ruleTable(place) {
     const by = columns.exploited_by && columns.exploited_by[row].length
       ? [element("div", null, element("dt", null, "exploited by"), element("dd", null, isolated(columns.exploited_by[row].map((one) => texts[one]).join(", "))))] : [];
     const sides = element("div", { class: "sides" }, side("It is right on", data.supporting[row], row), side("It is wrong on", data.counterexamples[row], row));
-    return element("tr", { class: "detail" }, element("td", { colspan: headings.length }, sides, element("dl", null, ...by, ...measures)));
+    return element("tr", { class: "detail" }, element("td", { colspan: heads.filter((head) => getComputedStyle(head).display !== "none").length }, sides, element("dl", null, ...by, ...measures)));
   }
 
   function side(heading, positions, row) {
