@@ -63,7 +63,7 @@ def jobs(folder: Path, threads: int | None) -> tuple[str, list[tuple[str, Callab
     rules, is_dropped = select_rules(antecedents, masks, 0.3, False)
     rules = rules.take(~is_dropped)
     index = index_for(rules, training)
-    held_out = Counts.matched(rule_totals(index, validation, threads))
+    held_out = Counts.matched(rule_totals(index, [validation], validation.vocabulary.class_count, threads))
     counts = Counts.mined(rules, training)
     log10_p = counts.fisher_log10_p(rules.answers, threads)
     searched = (training, mining.min_count, mining.max_antecedent, threads)

@@ -16,6 +16,7 @@ from shortcut_miner.version import __version__ as __version__
 globals().pop("NAMES")  # of the star import, the rooms alone are meant
 
 if TYPE_CHECKING:
+    from shortcut_miner.demo.files import write_demo_world as write_demo_world
     from shortcut_miner.diagnostics.vqa_ce.build import build as build_vqa_ce
     from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig as VqaCeConfig
     from shortcut_miner.diagnostics.vqa_ce.config import VqaCeFiles as VqaCeFiles
@@ -44,6 +45,7 @@ _LAZY = {
     "read_vqa": ("shortcut_miner.sources.questions.vqa", "read_vqa"),
     "read_predictions": ("shortcut_miner.sources.answers.predictions", "read_predictions"),
     "score_questions": ("shortcut_miner.scoring.accuracy", "score_questions"),
+    "write_demo_world": ("shortcut_miner.demo.files", "write_demo_world"),
 }
 
 __all__ = [
@@ -61,8 +63,9 @@ __all__ = [
     "score_questions",
     "score_vqa_ce",
     "to_mlxtend",
+    "write_demo_world",
 ]
-__all__ += _ROOMS
+__all__.extend(_ROOMS)
 
 
 def __getattr__(name: str) -> Any:

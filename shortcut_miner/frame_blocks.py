@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import polars as pl
 import pyarrow as pa
 
-from shortcut_miner.spools import IPC_OPTIONS, Append, sorted_blocks, sorted_runs
+from shortcut_miner.drafts import drafted
+from shortcut_miner.spools import IPC_OPTIONS, Append, gathered, sorted_blocks, sorted_runs
 
 # What is made of a row of a block, such as its items and rules, takes many times the memory of the row.
 ROWS_A_BLOCK = 1 << 17
@@ -98,35 +99,24 @@ class DiskFrames:
         """Give a function that appends rows, in place of those that are there; one frame at least."""
         self.folder.mkdir(parents=True, exist_ok=True)
         self._count.unlink(missing_ok=True)
-        waiting: list[pl.DataFrame] = []
         writers: list[Any] = []
         rows = 0
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(pa.OSFile(str(self._rows), "wb"))
 
-            def write() -> None:
-                table = pl.concat(waiting).to_arrow(compat_level=pl.CompatLevel.oldest())
-                waiting.clear()
-                if not writers:
-                    writers.append(
-                        stack.enter_context(pa.ipc.new_stream(file, table.schema, options=IPC_OPTIONS))
-                    )
-                writers[0].write_table(table.combine_chunks(), ROWS_A_BLOCK)
-
-            def append(frame: pl.DataFrame) -> None:
+            def write(frame: pl.DataFrame) -> None:
                 nonlocal rows
                 rows += len(frame)
-                waiting.append(frame)
-                is_full = sum(map(len, waiting)) >= ROWS_A_BLOCK
-                if is_full or sum(one.estimated_size() for one in waiting) >= _BYTES_A_BLOCK:
-                    write()
+                table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
+                if not writers:
+                    new = pa.ipc.new_stream(file, table.schema, options=IPC_OPTIONS)
+                    writers.append(stack.enter_context(new))
+                writers[0].write_table(table.combine_chunks(), ROWS_A_BLOCK)
 
-            yield append
-            if waiting:
-                write()
-        draft = self._count.with_suffix(".part")
-        draft.write_text(str(rows))
-        draft.replace(self._count)  # a spool with a count is complete
+            with gathered(write, memory=_BYTES_A_BLOCK, rows=ROWS_A_BLOCK) as append:
+                yield append
+        with drafted(self._count) as draft:  # a spool with a count is complete
+            draft.write_text(str(rows))
 
     def blocks(self) -> Iterator[pl.DataFrame]:
         """Give the rows in order, one block at least."""

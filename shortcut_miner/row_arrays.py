@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from shortcut_miner.drafts import drafted
 from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.transactions import KINDS, Transactions, Vocabulary
 
@@ -17,15 +18,13 @@ _ARRAYS = {"offsets": np.int64, "items": np.int32, "classes": np.int32, "weights
 def save_rows(rows: Transactions, path: Path) -> None:
     """Write rows to a file; it gets its name when it is complete."""
     sizes = [len(rows.vocabulary.names.get(kind, ())) for kind in KINDS]
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    with unfinished.open("wb") as file:
+    with drafted(path, f".{os.getpid()}") as draft, draft.open("wb") as file:
         np.savez_compressed(
             file,
             **{name: getattr(rows, name) for name in _ARRAYS},
             kinds=np.array(sizes, np.int64),
             answer_counts=rows.vocabulary.answer_counts,
         )
-    unfinished.rename(path)
 
 
 def load_rows(path: Path) -> Transactions:

@@ -17,6 +17,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from shortcut_miner.drafts import drafted
+
 Append = Callable[[pl.DataFrame], None]
 
 BLOCK_ROWS = 131_072
@@ -29,6 +31,42 @@ _LEAST_PART_ROWS = 64
 _BUCKET = "bucket of the key"
 _SEED = 1  # of hashes within a bucket: those of which buckets are made share bits there
 IPC_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+@contextlib.contextmanager
+def gathered(write: Append, *, memory: int, rows: int | None = None) -> Iterator[Append]:
+    """Give a function that appends rows; `write` gets those of many calls as one frame, the last at the end.
+
+    Parameters
+    ----------
+    write : callable
+        Takes the frames.
+    memory : int
+        Bytes after which they are written.
+    rows : int, optional
+        Rows after which they are, too.
+    """
+    waiting: list[pl.DataFrame] = []
+    held = count = 0
+
+    def flush() -> None:
+        nonlocal held, count
+        whole = [pl.concat(waiting)]
+        waiting.clear()
+        held = count = 0
+        write(whole.pop())  # which holds them alone, and frees them when it has made others of them
+
+    def append(frame: pl.DataFrame) -> None:
+        nonlocal held, count
+        waiting.append(frame)
+        held += int(frame.estimated_size())
+        count += len(frame)
+        if held >= memory or (rows is not None and count >= rows):
+            flush()
+
+    yield append
+    if waiting:
+        flush()
 
 
 # ---- sorted ----
@@ -48,27 +86,14 @@ def sorted_runs(folder: Path, key: str, *, memory: int) -> Iterator[Append]:
         Bytes to take at most; one appended frame is small against it.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    waiting: list[pl.DataFrame] = []
-    held = written = 0
+    numbers = itertools.count()
 
-    def write() -> None:
-        nonlocal held, written
-        rows = pl.concat(waiting).sort(key, maintain_order=True)
-        waiting.clear()
-        held = 0
-        _write_run(rows, key, folder / f"run-{written:06}.arrow")
-        written += 1
+    def write(rows: pl.DataFrame) -> None:
+        rows = rows.sort(key, maintain_order=True)
+        _write_run(rows, key, folder / f"run-{next(numbers):06}.arrow")
 
-    def append(rows: pl.DataFrame) -> None:
-        nonlocal held
-        waiting.append(rows)
-        held += int(rows.estimated_size())
-        if held >= memory // _WAITING_SHARE:
-            write()
-
-    yield append
-    if waiting:
-        write()
+    with gathered(write, memory=memory // _WAITING_SHARE) as append:
+        yield append
 
 
 def sorted_blocks(folder: Path, key: str, *, memory: int, rows: int = BLOCK_ROWS) -> Iterator[pl.DataFrame]:
@@ -101,10 +126,12 @@ def _write_run(rows: pl.DataFrame, key: str, path: Path) -> None:
     table = rows.to_arrow(compat_level=pl.CompatLevel.oldest())
     told = {_FIRST_KEYS: json.dumps(first_keys), _SIZE: str(rows.estimated_size())}
     schema = table.schema.with_metadata(told)
-    draft = path.with_suffix(".part")
-    with pa.OSFile(str(draft), "wb") as file, pa.ipc.new_file(file, schema, options=IPC_OPTIONS) as writer:
+    with (
+        drafted(path) as draft,
+        pa.OSFile(str(draft), "wb") as file,
+        pa.ipc.new_file(file, schema, options=IPC_OPTIONS) as writer,
+    ):
         writer.write_table(table.replace_schema_metadata(schema.metadata).combine_chunks(), part)
-    draft.replace(path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +179,10 @@ def key_buckets(folder: Path, key: str, *, memory: int, is_distinct: bool = Fals
         Equal rows may be written once: enough for :func:`distinct_rows`.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    waiting: list[pl.DataFrame] = []
-    held = 0
     with contextlib.ExitStack() as stack:
         writers: dict[int, Any] = {}
 
-        def write() -> None:
-            nonlocal held
-            rows = pl.concat(waiting)
-            waiting.clear()
-            held = 0
+        def write(rows: pl.DataFrame) -> None:
             rows = rows.unique() if is_distinct else rows
             bucket = (pl.col(key).hash() % BUCKETS).cast(pl.UInt8).alias(_BUCKET)
             rows = rows.with_columns(bucket).sort(_BUCKET, maintain_order=True)
@@ -175,16 +196,8 @@ def key_buckets(folder: Path, key: str, *, memory: int, is_distinct: bool = Fals
                     writers[number] = stack.enter_context(new)
                 writers[number].write_table(table, BLOCK_ROWS)
 
-        def append(rows: pl.DataFrame) -> None:
-            nonlocal held
-            waiting.append(rows)
-            held += int(rows.estimated_size())
-            if held >= memory // _WAITING_SHARE:
-                write()
-
-        yield append
-        if waiting:
-            write()
+        with gathered(write, memory=memory // _WAITING_SHARE) as append:
+            yield append
 
 
 def distinct_rows(folder: Path) -> Iterator[pl.DataFrame]:

@@ -121,31 +121,36 @@ def write_parquet(frame: pl.DataFrame, path: Path, provenance: Provenance) -> No
 
 
 @contextlib.contextmanager
-def parquet_stream(
-    path: Path, schema: pa.Schema, provenance: Provenance
-) -> Iterator[Callable[[pl.DataFrame], None]]:
+def parquet_stream(path: Path, provenance: Provenance) -> Iterator[Callable[[pl.DataFrame], None]]:
     """Give a function that appends rows to one Parquet file, in row groups of the fixed size.
 
-    For tables that never fit in memory as a whole; the bytes don't depend on how rows are cut into calls.
+    For tables that never fit in memory as a whole. The first frame, maybe without rows, has the columns; the
+    bytes don't depend on how rows are cut into calls, of which there is one at least.
     """
     metadata = {METADATA_KEY: json.dumps(provenance.for_table(), sort_keys=True)}
     waiting: list[pl.DataFrame] = []
-    # The file is closed here: after an error the writer would keep it open.
-    with (
-        pa.OSFile(str(path), "wb") as file,
-        pq.ParquetWriter(file, schema.with_metadata(metadata), compression="zstd") as writer,
-    ):
+    writers: list[pq.ParquetWriter] = []
+    with contextlib.ExitStack() as stack:
+
+        def open_like(rows: pl.DataFrame) -> None:
+            schema = rows.clear().to_arrow(compat_level=pl.CompatLevel.oldest()).schema
+            # The file is closed here: after an error the writer would keep it open.
+            file = stack.enter_context(pa.OSFile(str(path), "wb"))
+            new = pq.ParquetWriter(file, schema.with_metadata(metadata), compression="zstd")
+            writers.append(stack.enter_context(new))
 
         def write_groups(rows: pl.DataFrame, least: int) -> None:
             while len(rows) >= least and len(rows):
                 # In one piece: where pieces meet, a page of the file ends.
                 whole = rows.head(ROW_GROUP_SIZE).rechunk()
                 group = whole.to_arrow(compat_level=pl.CompatLevel.oldest())
-                writer.write_table(group.cast(writer.schema), row_group_size=ROW_GROUP_SIZE)
+                writers[0].write_table(group.cast(writers[0].schema), row_group_size=ROW_GROUP_SIZE)
                 rows = rows.slice(ROW_GROUP_SIZE)
             waiting[:] = [rows]
 
         def append(rows: pl.DataFrame) -> None:
+            if not writers:
+                open_like(rows)
             write_groups(pl.concat([*waiting, rows]), ROW_GROUP_SIZE)
 
         yield append

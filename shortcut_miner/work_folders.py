@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from shortcut_miner.drafts import draft_of, drafted
 from shortcut_miner.errors import ConfigError, OutputError, SchemaError, SourceError
 from shortcut_miner.journal import locked
 from shortcut_miner.storage import read_json_file
@@ -109,9 +110,8 @@ def finish_part(folder: Path, name: str, facts: Mapping[str, Any], files: Iterab
     there = (one for place in files for one in _files_in(folder / place))
     digests = {one.relative_to(folder).as_posix(): _sha256(one) for one in there}
     told = json.dumps({"facts": dict(facts), "files": digests})
-    draft = folder / f"{name}.part"
-    draft.write_text(f"{hashlib.sha256(told.encode()).hexdigest()}\n{told}\n", encoding="utf-8")
-    draft.replace(folder / name)
+    with drafted(folder / name) as draft:
+        draft.write_text(f"{hashlib.sha256(told.encode()).hexdigest()}\n{told}\n", encoding="utf-8")
 
 
 def finished_part(folder: Path, name: str, *, check_files: bool = True) -> dict[str, Any] | None:
@@ -169,8 +169,8 @@ def _lock(folder: Path) -> contextlib.ExitStack:
 
 def _start_over_unless(folder: Path, record: Mapping[str, Any]) -> None:
     """Leave what a run with this record left; throw away that of another; refuse what no run left."""
-    path, draft = folder / WORK_RECORD, folder / f"{WORK_RECORD}.part"
-    there = {one.name for one in folder.iterdir()} - {draft.name}
+    path = folder / WORK_RECORD
+    there = {*folder.iterdir()} - {draft_of(path)}
     found = _record_in(path)
     if folder.is_symlink() or (there and found is None):
         raise ConfigError(
@@ -182,8 +182,8 @@ def _start_over_unless(folder: Path, record: Mapping[str, Any]) -> None:
     for one in folder.iterdir():  # work.json goes last: until then the folder is told by it
         if one != path:
             shutil.rmtree(one) if one.is_dir() and not one.is_symlink() else one.unlink()
-    draft.write_text(json.dumps(record), encoding="utf-8")
-    draft.replace(path)
+    with drafted(path) as draft:
+        draft.write_text(json.dumps(record), encoding="utf-8")
 
 
 def _record_in(path: Path) -> dict[str, Any] | None:

@@ -91,7 +91,7 @@ def assert_same(files: RowFiles, rows: Transactions, groups: np.ndarray) -> None
     assert found == rows_of(rows, groups)
     assert files.transaction_count == rows.transaction_count
     assert {path.name for path in files.paths[0].parent.iterdir()} == {
-        "rows.parquet",
+        "rows.arrow",
         "names.parquet",
         "facts.npz",
     }

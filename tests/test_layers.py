@@ -15,6 +15,7 @@ PACKAGE = Path(shortcut_miner.__file__).parent
 LAYERS = (
     ("version", "errors", "options", "schemas", "kernel_cache", "answer_text"),
     (
+        "drafts",
         "columnar",
         "storage",
         "journal",

@@ -254,11 +254,26 @@ def test_damaged_files_are_named(tmp_path: Path, name: str, damage: str) -> None
     assert str(tmp_path) in str(told.value)
 
 
-def test_other_parquet_files_are_told(tmp_path: Path) -> None:
+def test_other_arrow_files_are_told(tmp_path: Path) -> None:
     write(tmp_path, numbered([[1]], [0]), True)
-    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / ROWS)
+    pl.DataFrame({"a": [1]}).write_ipc(tmp_path / ROWS)
     with pytest.raises(SourceError, match="other columns than rows have"):
         read(open_row_files(tmp_path))
+
+
+def test_no_changed_byte_changes_rows(tmp_path: Path) -> None:
+    files = write(tmp_path, numbered([[1, 3], [2], [3], [], [4]] * 2, [0, 1] * 5), False)
+    content, rows = (tmp_path / ROWS).read_bytes(), read(files)
+    told = 0
+    for place in range(0, len(content), 5):
+        changed = bytearray(content)
+        changed[place] ^= 0x55
+        (tmp_path / ROWS).write_bytes(changed)
+        try:
+            assert read(files) == rows
+        except SourceError:
+            told += 1
+    assert told > len(content) // 15
 
 
 def tables_example():

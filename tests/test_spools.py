@@ -1,6 +1,7 @@
 """Tables on disk: sorted, and told apart by their keys, as Polars does it in memory."""
 
 import itertools
+import weakref
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from shortcut_miner import spools
 from shortcut_miner.spools import (
     distinct_rows,
+    gathered,
     key_buckets,
     repeated_rows,
     sorted_blocks,
@@ -40,6 +42,32 @@ def pieces(table: pl.DataFrame, cuts: Sequence[int]) -> list[pl.DataFrame]:
     return [table[low:high] for low, high in itertools.pairwise(places)]
 
 
+@pytest.mark.parametrize(
+    ("memory", "rows", "lengths"), [(LARGE, None, [7]), (LARGE, 3, [4, 3]), (1, None, [2] * 3 + [1])]
+)
+def test_frames_are_gathered_up_to_bytes_or_rows(memory: int, rows: int | None, lengths: list[int]) -> None:
+    table, written = numbered(list("abcdefg")), list[pl.DataFrame]()
+    with gathered(written.append, memory=memory, rows=rows) as append:
+        for piece in pieces(table, [2, 4, 6]):
+            append(piece)
+    assert [len(frame) for frame in written] == lengths
+    assert pl.concat(written).equals(table)
+
+
+def test_a_writer_can_free_what_was_gathered() -> None:
+    found = []
+
+    def write(frame: pl.DataFrame) -> None:
+        held = weakref.ref(frame)
+        frame = frame.clear()
+        found.append(held())
+
+    with gathered(write, memory=LARGE) as append:
+        append(numbered(["a", "b"]))
+        append(numbered(["c"]))
+    assert found == [None]
+
+
 @settings(max_examples=200)
 @given(keys=st.lists(KEYS, max_size=40), cuts=CUTS, memory=st.sampled_from([1, SMALL, LARGE]))
 @example(keys=["a"] * 40, cuts=[7, 20], memory=1)
@@ -60,7 +88,7 @@ def test_rows_come_back_sorted(keys: list[str], cuts: list[int], memory: int) ->
 def test_a_run_that_is_not_complete_is_not_read(tmp_path: Path) -> None:
     with sorted_runs(tmp_path, "key", memory=LARGE) as append:
         append(numbered(["b", "a"]))
-    (tmp_path / "run-000001.part").write_bytes(b"half")
+    (tmp_path / "run-000001.arrow.part").write_bytes(b"half")
     (block,) = sorted_blocks(tmp_path, "key", memory=LARGE)
     assert block["key"].to_list() == ["a", "b"]
 

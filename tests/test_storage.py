@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import polars as pl
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -72,18 +71,17 @@ def test_provenance_is_in_the_file(tmp_path: Path) -> None:
     assert read_provenance(tmp_path / "plain.parquet") == {}
 
 
-@pytest.mark.parametrize("cuts", [[0, 7], [0, 3, 7], [0, 1, 2, 3, 4, 5, 6, 7], [0, 0, 7], [0]])
+@pytest.mark.parametrize("cuts", [[0, 7], [0, 3, 7], [0, 1, 2, 3, 4, 5, 6, 7], [0, 0, 7], [0, 0]])
 def test_a_stream_does_not_depend_on_how_rows_are_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cuts: list[int]
 ) -> None:
     monkeypatch.setattr(storage, "ROW_GROUP_SIZE", 3)
-    schema = pa.schema([("id", pa.large_string()), ("n", pa.uint32())])
     frame = pl.DataFrame({"id": list("abcdefg"), "n": range(7)}, schema_overrides={"n": pl.UInt32}).head(
         cuts[-1]
     )
 
     def write(path: Path, edges: list[int]) -> None:
-        with parquet_stream(path, schema, PROVENANCE) as append:
+        with parquet_stream(path, PROVENANCE) as append:
             for first, stop in itertools.pairwise(edges):
                 append(frame[first:stop])
 

@@ -5,12 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from shortcut_miner.cli.console import note, print_commands, print_fields, print_json, progress, warn
-from shortcut_miner.cli.kernels import watched
+from shortcut_miner.cli.console import print_commands, print_fields, print_json
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
-    DONE,
-    INCOMPLETE,
     INPUTS,
     OUTPUT,
     BuildOut,
@@ -18,13 +15,13 @@ from shortcut_miner.cli.options import (
     FirstRows,
     Force,
     Shown,
-    check_out,
 )
-from shortcut_miner.errors import ConfigError
+from shortcut_miner.cli.room import run_build
 from shortcut_miner.exports.formats import FORMATS
 
 if TYPE_CHECKING:
     from shortcut_miner.exports.export import ExportReport
+    from shortcut_miner.timing import OnStage
 
 
 def export(
@@ -52,34 +49,30 @@ def export(
     subset : list of str, optional
         Splits to export, such as easy,hard; all by default.
     """
-    if out is None and not dry_run:
-        raise ConfigError("--out: got none, expected a folder. Give --out, or --dry-run to write nothing.")
-    if out is not None:
-        check_out(out)
-    from shortcut_miner.exports.export import export as export_folder
 
-    subsets = [name.strip() for text in subset or () for name in text.split(",")]
-    with progress(shown) as told, watched(shown, told, None) as compiling:
-        report = export_folder(
+    def work(target: Path | None, on_stage: "OnStage | None") -> "ExportReport":
+        from shortcut_miner.exports.export import export as export_folder
+
+        return export_folder(
             folder,
             to,
-            out=None if dry_run else out,
+            out=target,
             images=images,
-            subsets=subsets,
+            subsets=[name.strip() for text in subset or () for name in text.split(",")],
             limit=rows,
             force=force,
-            on_stage=told and compiling.on_stage,
+            on_stage=on_stage,
         )
-    for text in report.notes:
-        note(shown, f"note: {text}")
-    for text in report.warnings:
-        warn(text)
+
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, show=_show)
+
+
+def _show(report: "ExportReport", shown: Shown, wall_seconds: float) -> None:
     if shown.format == "json":
         print_json(report.as_dict())
     else:
         print_fields(in_words(report))
         print_commands({f"Run {report.consumer}:": report.run, "Score what it answers:": report.read_back})
-    return DONE if report.is_complete else INCOMPLETE
 
 
 def in_words(report: "ExportReport") -> dict[str, str]:

@@ -25,7 +25,7 @@ from shortcut_miner.cli.options import (
     file_lists,
     named_files,
 )
-from shortcut_miner.cli.room import run_build, run_score
+from shortcut_miner.cli.room import run_build, run_score, show_words
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles, ScoreConfig
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def build(
 
         return build_folder(files, method, target, limit=rows, force=force, on_stage=on_stage)
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown)
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, show=show_words)
 
 
 def score(

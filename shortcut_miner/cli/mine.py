@@ -99,7 +99,7 @@ def mine(
 
     in_shards = (memory, executor, shards, work) != (None, None, None, None)
     return run_build(
-        run, out=out, dry_run=dry_run, shown=shown, backend=backend,
+        run, out=out, dry_run=dry_run, shown=shown, needs_out=False, backend=backend,
         kernels=(*KERNELS, *[IN_SHARDS] * in_shards),
         show=partial(show_mined, out=None if dry_run else out, limit=show),
     )  # fmt: skip

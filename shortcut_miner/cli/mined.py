@@ -21,7 +21,6 @@ from shortcut_miner.datasets.folders import Run, publish, write_blocks, write_ma
 from shortcut_miner.datasets.reports import BuildReport
 from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.backends import resolve_backend
-from shortcut_miner.mining.executors import resolve_engine
 from shortcut_miner.mining.frames.rules import rule_blocks, rules_table
 from shortcut_miner.mining.search import FoundRules, cut_text, search_rules
 from shortcut_miner.mining.sharding.run import Distribution
@@ -52,13 +51,10 @@ def mine_table(
     limits = SearchConfig(**asdict(search))
     config = asdict(reading) | asdict(search)
     chosen = resolve_backend(backend)
-    engine = resolve_engine(distribution.executor, distribution.memory)
     run = Run(
         MineFiles(path), chosen.name, threads or thread_count(), on_stage=on_stage, force=force,
-        executor=None if distribution.executor is None else engine.name,
+        executor=distribution.executor_name, limits=distribution.limits,
     )  # fmt: skip
-    if distribution.memory is not None:
-        run.limits["memory"] = distribution.memory
     run.check_out(out, COMMAND, config, FILE_NAMES)
     batches = open_batches(path, reading)
     rows: RowBlocks

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from shortcut_miner.cli.console import note, print_fields, print_json, progress, warn
 from shortcut_miner.cli.kernels import watched
@@ -15,7 +15,27 @@ if TYPE_CHECKING:
     from shortcut_miner.datasets.reports import BuildReport, ScoreReport
     from shortcut_miner.timing import OnStage
 
-_Built = TypeVar("_Built", bound="BuildReport")
+
+class Report(Protocol):
+    """What a command that writes a folder tells of it."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was decided."""
+        ...
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What may be wrong."""
+        ...
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is lacking."""
+        ...
+
+
+_Built = TypeVar("_Built", bound=Report)
 _Scored = TypeVar("_Scored", bound="ScoreReport")
 
 
@@ -25,11 +45,12 @@ def run_build(
     out: Path | None,
     dry_run: bool,
     shown: Shown,
+    show: Callable[[_Built, Shown, float], None],
+    needs_out: bool = True,
     kernels: Sequence[str] | None = None,
     backend: BackendName | None = None,
-    show: Callable[[_Built, Shown, float], None] | None = None,
 ) -> int:
-    """Run a build and print what it did.
+    """Run what writes a folder, and print what it did.
 
     Parameters
     ----------
@@ -37,15 +58,16 @@ def run_build(
         Takes the folder to write (None: nothing is written) and what is told of stages.
     out, dry_run, shown
         The command's options.
+    show : callable
+        Prints the report, given how and the seconds it took; see :func:`show_words`.
+    needs_out : bool
+        Whether there must be a folder: not for a command whose result is what it prints.
     kernels : sequence of str, optional
         Kernel files that the work needs; all of them for an empty sequence, none by default.
     backend : str, optional
         The backend that the work was told to use; of "auto" the user is told what it was, and why.
-    show : callable, optional
-        Prints the report, given how and the seconds it took; a command that prints its result itself needs
-        no folder. By default the report's words are printed.
     """
-    if out is None and not dry_run and show is None:
+    if out is None and not dry_run and needs_out:
         raise ConfigError("--out: got none, expected a folder. Give --out, or --dry-run to write nothing.")
     if out is not None:
         check_out(out)
@@ -60,13 +82,14 @@ def run_build(
         from shortcut_miner.mining.backends import choose_backend
 
         note(shown, str(choose_backend(backend)))
-    (show or _show_words)(report, shown, time.perf_counter() - started)
+    show(report, shown, time.perf_counter() - started)
     if compiling.seconds >= 0.5:
         note(shown, f"of that, {compiling.seconds:.1f} s to compile kernels, which later runs need not")
     return DONE if report.is_complete else INCOMPLETE
 
 
-def _show_words(report: "BuildReport", shown: Shown, wall_seconds: float) -> None:
+def show_words(report: "BuildReport", shown: Shown, wall_seconds: float) -> None:
+    """Print what was read and found, where it lies and how long it took."""
     if shown.format == "json":
         print_json(report.as_dict(wall_seconds))
     else:

@@ -74,9 +74,8 @@ def shard(
         with kept_folder(work, {"command": "shard"}):
             read, rows = read_in_files(run, table, batches, config, work)
             plan = make_plan(work, rows, limits, where, resolve_engine(None))
-            read.write(
-                work
-            )  # last: a step needs it, and so meets no rows of one call and the plan of another
+            # Last: a step needs it, and so meets no rows of one call and the plan of another.
+            read.write(work)
     for text in read.facts.warnings:
         warn(text)
     count = len(plan.groups)
@@ -143,6 +142,6 @@ def merge(
         return written_rules(told, read, rows, found, target, show)
 
     return run_build(
-        run, out=out, dry_run=dry_run, shown=shown, kernels=KERNELS_TO_MERGE, backend=backend,
-        show=partial(show_mined, out=None if dry_run else out, limit=show),
+        run, out=out, dry_run=dry_run, shown=shown, needs_out=False, kernels=KERNELS_TO_MERGE,
+        backend=backend, show=partial(show_mined, out=None if dry_run else out, limit=show),
     )  # fmt: skip

@@ -24,7 +24,7 @@ from shortcut_miner.cli.options import (
     Threads,
     file_lists,
 )
-from shortcut_miner.cli.room import run_build, run_score
+from shortcut_miner.cli.room import run_build, run_score, show_words
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def build(
             files, method, target, limit=rows, threads=threads, force=force, on_stage=on_stage
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, kernels=(SWAPMIX,))
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, show=show_words, kernels=(SWAPMIX,))
 
 
 def score(

@@ -38,7 +38,7 @@ from shortcut_miner.cli.options import (
     file_lists,
     numbers_list,
 )
-from shortcut_miner.cli.room import run_build, run_score
+from shortcut_miner.cli.room import run_build, run_score, show_words
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
 from shortcut_miner.options import SweepScorer, memory_bytes
 from shortcut_miner.timing import cost_text
@@ -124,7 +124,7 @@ def build(
         )
 
     return run_build(
-        run, out=out, dry_run=dry_run, shown=shown, backend=backend,
+        run, out=out, dry_run=dry_run, shown=shown, show=show_words, backend=backend,
         kernels=_kernels(files, memory, executor, shards, work),
     )  # fmt: skip
 
@@ -293,6 +293,7 @@ def sweep(
         kernels=_kernels(files),
         backend=backend,
         show=_show_sweep,
+        needs_out=False,
     )
 
 

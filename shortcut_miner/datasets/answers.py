@@ -1,6 +1,6 @@
 """Models' answers beside the questions that a score asks: what is missing, too much, or there twice."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -141,7 +141,7 @@ def fit_answers(
         For all roles at once: questions without an answer, or with several, answers to unknown questions; or
         no question is left.
     """
-    answers, dropped, problems, kinds = {}, dict[str, int](), list[str](), set[str]()
+    answers, dropped, problems = {}, dict[str, int](), list[tuple[set[str], str]]()
     left_out, lacking = needed.clear(), dict[str, tuple[int, int]]()
     for role, parts in readings.items():
         table, repeated = one_a_question(pl.concat([one.table for one in parts]), options)
@@ -150,25 +150,18 @@ def fit_answers(
         name = f"{role} ({', '.join(one.file.name for one in parts)})"
         lacking |= {name: (len(missing), len(needed))} if len(missing) else {}
         extra = ids.filter(~ids.is_in(known.implode()))
-        found = {
-            "repeated": (ids.filter(ids.is_duplicated()).unique(maintain_order=True), "repeated question id"),
-            "missing": (missing, "question without a prediction"),
-            "extra": (extra, "prediction for an unknown question"),
-        }
-        for kind, (these, what) in found.items():
-            if len(these) and _is_error(kind, options):
-                kinds |= {kind, "several"} if kind == "repeated" and len(parts) > 1 else {kind}
-                problems.append(f"{name}: {len(these):,} x {what}: {examples(these)}")
+        problems += _misfits(name, ids, missing, extra, options, are_several=len(parts) > 1)
         counts = {MISSING: len(missing), EXTRA: len(extra)} | repeated
         dropped |= {f"{role}: {reason}": count for reason, count in counts.items() if count}
         left_out = left_out.append(missing)
         answers[role] = table.filter(~pl.col(_ID).is_in(extra.implode())) if len(extra) else table
     if problems:
+        kinds, told = set().union(*(kinds for kinds, _ in problems)), [text for _, text in problems]
         title = (
             f"predictions: got ids that don't fit the {len(needed):,} questions, expected one answer for "
             f"each and no other. {_advice(kinds)}."
         )
-        raise SchemaError(problem_list(title, problems))
+        raise SchemaError(problem_list(title, told))
     left_out = left_out.unique(maintain_order=True)
     if len(left_out) == len(needed) > 0:
         raise nothing_left(lacking, "question that all models answer")
@@ -184,6 +177,27 @@ def fit_answers(
     )
 
 
+def _misfits(
+    name: str,
+    ids: pl.Series,
+    missing: pl.Series,
+    extra: pl.Series,
+    options: AnswerOptions,
+    *,
+    are_several: bool,
+) -> Iterator[tuple[set[str], str]]:
+    """Give what is an error about the ids of one role's answers, with its kinds."""
+    repeated = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
+    for kind, these, chosen, what in (
+        ("repeated", repeated, options.on_duplicate, "repeated question id"),
+        ("missing", missing, options.on_missing, "question without a prediction"),
+        ("extra", extra, options.on_extra, "prediction for an unknown question"),
+    ):
+        if len(these) and chosen == "error":
+            kinds = {kind, "several"} if kind == "repeated" and are_several else {kind}
+            yield kinds, f"{name}: {len(these):,} x {what}: {examples(these)}"
+
+
 def nothing_left(lacking: Mapping[str, tuple[int, int]], what: str) -> SchemaError:
     """Return the error for questions that all lack an answer in some file.
 
@@ -197,11 +211,6 @@ def nothing_left(lacking: Mapping[str, tuple[int, int]], what: str) -> SchemaErr
     )
     told = [f"{name}: {count:,} of {total:,} without an answer" for name, (count, total) in lacking.items()]
     return SchemaError(problem_list(title, told))
-
-
-def _is_error(kind: str, options: AnswerOptions) -> bool:
-    chosen = {"missing": options.on_missing, "extra": options.on_extra, "repeated": options.on_duplicate}
-    return chosen[kind] == "error"
 
 
 def _advice(kinds: set[str]) -> str:

@@ -201,25 +201,9 @@ def write_tables(folder: Path, provenance: Provenance, tables: Mapping[str, pl.D
 
 def write_blocks(folder: Path, provenance: Provenance, name: str, blocks: Iterator[pl.DataFrame]) -> None:
     """Write one table that is given block by block, at least one, and is never in memory as a whole."""
-    with block_stream(folder, provenance, name) as append:
+    with parquet_stream(folder / f"{name}.parquet", provenance) as append:
         for block in blocks:
             append(block)
-
-
-@contextlib.contextmanager
-def block_stream(folder: Path, provenance: Provenance, name: str) -> Iterator[Callable[[pl.DataFrame], None]]:
-    """Give a function that appends a block to a table; the first one, maybe without rows, has its columns."""
-    with contextlib.ExitStack() as stack:
-        streams: list[Callable[[pl.DataFrame], None]] = []
-
-        def append(block: pl.DataFrame) -> None:
-            if not streams:
-                schema = block.clear().to_arrow(compat_level=pl.CompatLevel.oldest()).schema
-                stream = parquet_stream(folder / f"{name}.parquet", schema, provenance)
-                streams.append(stack.enter_context(stream))
-            streams[0](block)
-
-        yield append
 
 
 def write_manifest(folder: Path, provenance: Provenance, figures: Mapping[str, Any] | None = None) -> None:

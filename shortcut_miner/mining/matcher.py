@@ -1,6 +1,6 @@
 """Matching: which rules fire on which rows, as totals per row and per rule, or as the pairs themselves."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from shortcut_miner.mining.arrays import Ints
 from shortcut_miner.mining.backends import Backend, resolve_backend
@@ -63,19 +63,21 @@ def match_blocks(
 
 
 def rule_totals(
-    rules: RuleArrays | RuleIndex,
-    rows: RowBlocks,
+    index: RuleIndex,
+    blocks: Iterable[Transactions],
+    class_count: int,
     threads: int | None = None,
     backend: str | Backend = "auto",
 ) -> RuleTotals:
-    """Return what :func:`match_blocks` adds up to per rule, in memory for the rules and one block of rows.
+    """Return what matching rules against blocks of rows adds up to per rule, right being the rows' classes.
 
-    As a row is a row, whatever its weight, these should be original rows, not merged ones.
+    As a row is a row, whatever its weight, these should be original rows, not merged ones. They have their
+    classes in a vocabulary of `class_count`.
     """
-    index = index_for(rules, rows)
-    totals = RuleTotals.of_no_rows(len(index), rows.vocabulary.class_count)
-    for block, found in match_blocks(index, rows, threads, backend):
-        totals.add(block, found)
+    chosen = resolve_backend(backend)
+    totals = RuleTotals.of_no_rows(len(index), class_count)
+    for rows in blocks:
+        totals.add(rows, chosen.match_totals(index, rows, None, threads))
     return totals
 
 

@@ -3,11 +3,15 @@
 import itertools
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.errors import ConfigError
+
+_T = TypeVar("_T")
 
 
 def thread_count() -> int:
@@ -36,6 +40,22 @@ def blocks(count: int, size: int) -> Iterator[tuple[int, int]]:
     """
     for first in range(0, count, size):
         yield first, min(first + size, count)
+
+
+def read_ahead(parts: Iterator[_T], threads: int) -> Iterator[_T]:
+    """Yield the parts; with two threads or more, each is made while the one before it is worked on.
+
+    >>> list(read_ahead(iter("abc"), 2))
+    ['a', 'b', 'c']
+    """
+    if threads < 2:
+        yield from parts
+        return
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, parts, None)
+        while (part := coming.result()) is not None:
+            coming = pool.submit(next, parts, None)
+            yield part
 
 
 def shares(work: npt.NDArray[np.int64], count: int) -> list[tuple[int, int]]:

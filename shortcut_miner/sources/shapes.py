@@ -7,6 +7,8 @@ from itertools import islice
 import msgspec
 
 from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.sources import vector_formats as vectors
+from shortcut_miner.sources.answers import formats as answers
 from shortcut_miner.sources.answers.answer_column import ID_NAMES
 from shortcut_miner.sources.answers.formats import PREDICTIONS, SOFT_LABELS
 from shortcut_miner.sources.images.formats import LABELS, SCENE_GRAPHS
@@ -16,7 +18,6 @@ from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, excerpt, fi
 from shortcut_miner.sources.opening.kinds import Content, Format, Shape, find_format
 from shortcut_miner.sources.opening.streams import START_BYTES
 from shortcut_miner.sources.questions import formats as questions
-from shortcut_miner.sources.vector_formats import VECTORS_GO_TO, vectors_kind
 
 QUESTIONS = (*questions.SETS, *questions.QUESTIONS, *questions.ANNOTATIONS, *questions.GQA)
 IMAGES, ANSWERS = (*LABELS, *SCENE_GRAPHS), (*PREDICTIONS, *SOFT_LABELS)
@@ -31,19 +32,7 @@ _SWAPMIX = (
 )
 # Fewest numbers after a word that make a text a file of word vectors, and not any text.
 _LEAST_DIMENSIONS = 5
-# Columns of tables that are read by their names -> what takes them; of those that fit the first.
-_TABLES = (
-    ({"original_id", "augmented_id"}, "rad score --pairs"),
-    ({"question_id", "perturbation", "answer"}, "swapmix score --predictions"),
-    ({"question_id", "region_index", "importance"}, "fpvg score --importance"),
-    ({"class", "neighbour", "cosine"}, "swapmix build --similar-classes"),
-    ({"word", "vector"}, VECTORS_GO_TO),
-    ({"question_id", "question", "answer"}, questions.QUESTIONS_GO_TO),
-    (
-        {"question_id", "question", "multiple_choice_answer"},
-        "rad build --questions, with --columns answer=multiple_choice_answer",
-    ),
-)
+_TABLES = (*answers.TABLES, *vectors.TABLES, *questions.TABLES)  # of those that fit the first
 _MINE = "mine, with the names of its columns"
 
 
@@ -81,8 +70,8 @@ def shape_of_start(start: bytes, formats: Sequence[Format]) -> Shape | None:
     found = next((one for one in formats if one.is_streamed and one.starts_with(start)), None)
     if found is not None:
         return Shape(found.kind, goes_to=found.goes_to, is_known=bool(found.goes_to))
-    if kind := vectors_kind(start, _LEAST_DIMENSIONS):
-        return Shape(kind, goes_to=VECTORS_GO_TO)
+    if kind := vectors.vectors_kind(start, _LEAST_DIMENSIONS):
+        return Shape(kind, goes_to=vectors.VECTORS_GO_TO)
     return None
 
 

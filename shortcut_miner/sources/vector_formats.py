@@ -9,6 +9,11 @@ NPZ, VECTORS_PARQUET, SPACY = "npz word vectors", "Parquet word vectors", "spaCy
 WORDS = ("words", "word", "names", "name", "class", "labels", "vocab", "tokens")
 VECTORS = ("vectors", "vector", "embeddings", "embedding", "matrix", "weights")
 VECTORS_GO_TO = "swapmix build --embeddings"
+# Columns of tables that are read by their names -> what takes them.
+TABLES = (
+    ({"class", "neighbour", "cosine"}, "swapmix build --similar-classes"),
+    ({"word", "vector"}, VECTORS_GO_TO),
+)
 _HEADER = re.compile(rb"\s*(\d+) +(\d+)\s*\Z")
 
 

@@ -343,7 +343,7 @@ def test_memory_workers_and_shards_do_not_show(run_cli: RunCli, built: Path, tmp
     ("option", "given", "told"),
     [
         ("--memory", "much", "memory: got 'much', expected an amount such as 4GB or 512MB"),
-        ("--memory", "0GB", "memory: got '0GB', expected an amount"),
+        ("--memory", "0GB", "memory: got '0GB', expected 500MB or more"),
         ("--executor", "cluster", "executor: got 'cluster', expected local, local[N], dask://HOST:PORT, or"),
     ],
 )

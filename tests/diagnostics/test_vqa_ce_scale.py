@@ -330,7 +330,7 @@ def test_other_options_do_not_go_on_with_what_was_left(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["inputs.json", "training/rows.parquet", "validation/rows.arrows", "validation/count.json"]
+    "name", ["inputs.json", "training/rows.arrow", "validation/rows.arrows", "validation/count.json"]
 )
 def test_what_was_damaged_meanwhile_is_made_again(tmp_path: Path, name: str) -> None:
     files, config = VqaCeFiles(**one_table(tmp_path)), VqaCeConfig(**EVERYTHING, split_column="split")

@@ -18,7 +18,7 @@ from shortcut_miner.mining.evidence.family import searched_family
 from shortcut_miner.mining.evidence.subsets import best_subsets
 from shortcut_miner.mining.evidence.verdicts import Counts, Evidence, rule_evidence
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
-from shortcut_miner.mining.matcher import match_totals, rule_totals
+from shortcut_miner.mining.matcher import index_for, match_totals, rule_totals
 from shortcut_miner.mining.matches import Accepted, RuleTotals
 from shortcut_miner.mining.miner import MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays
@@ -79,7 +79,7 @@ class Parts:
 def evidence_of(training: GroupedRows | Parts, whole: GroupedRows, val: Transactions) -> Evidence:
     antecedents = mine_antecedents(whole.rows, CONFIG)
     rules = rules_of(whole.rows)
-    held_out = Counts.matched(rule_totals(rules, val))
+    held_out = Counts.matched(rule_totals(index_for(rules, val), [val], val.vocabulary.class_count))
     return rule_evidence(
         rules, antecedents, training, CONFIG, validation=held_out, holdout=held_out, threads=1
     )
@@ -141,7 +141,7 @@ def test_totals_and_kept_rules(table: Table, other: Table, size: int) -> None:
     rows = encode(other, training.vocabulary)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transactions, "ROWS_A_BLOCK", size)
-        totals = rule_totals(rules, rows)
+        totals = rule_totals(index_for(rules, rows), rows.blocks(), rows.vocabulary.class_count)
         kept = classifier.kept_rules(rules, training)
     whole = match_totals(rules, rows)
     for got, expected in (

@@ -11,7 +11,7 @@ from plain import encode_words
 from shortcut_miner.encoding import encode_lists
 from shortcut_miner.mining.evidence.verdicts import Counts, VerdictConfig, is_held_out, rule_evidence, verdict
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
-from shortcut_miner.mining.matcher import rule_totals
+from shortcut_miner.mining.matcher import index_for, rule_totals
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.schemas import VERDICTS
@@ -127,7 +127,9 @@ def measured(threads: int | None = None) -> pl.DataFrame:
     )
     config = MiningConfig(min_count=8, max_antecedent=3)
     antecedents, rules = mined(training, config)
-    held_out = Counts.matched(rule_totals(rules, validation))
+    held_out = Counts.matched(
+        rule_totals(index_for(rules, validation), [validation], validation.vocabulary.class_count)
+    )
     evidence = rule_evidence(
         rules, antecedents, GroupedRows(training, types), config,
         validation=held_out, holdout=held_out, threads=threads,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from shortcut_miner.datasets.answers import answer_files, fit_answers, readings_by_role
+from shortcut_miner.datasets.answers import FittedAnswers, answer_files, fit_answers, readings_by_role
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.datasets.scores import check_score_target, write_report
 from shortcut_miner.diagnostics.fpvg.answers import (
@@ -88,78 +88,112 @@ def score(
         No runs, a run twice, or importances of a model without a run.
     """
     tell = on_stage or (lambda stage: None)
-    _check_runs(runs, importance or {})
+    id_lists, importance = id_lists or {}, importance or {}
+    _check_runs(runs, importance)
     tell("read")
     folder = read_folder(path)
     runs, file_notes = _with_files(runs, config)
     recorded = dataclasses.asdict(config) | {"build": folder.manifest["config"]}
     read: dict[str, Any] = {name: [file for run in runs for file in run.files(name)] for name in CONDITIONS}
-    read |= {
-        "folder": path,
-        "ids": [*(id_lists or {}).values()],
-        "importance": [*(importance or {}).values()],
-    }
+    read |= {"folder": path, "ids": [*id_lists.values()], "importance": [*importance.values()]}
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
-    known = folder.questions["question_id"]
-    readings = [read_run(run, known, config) for run in runs]
-    importances = read_importances(importance or {}, known, config)
-    lists, list_readings, notes = _question_lists(folder, id_lists or {}, config)
-    given = {role: parts for one in readings for role, parts in one.models.items()}
-    facts = InputFacts.of(
-        readings_by_role(given)
-        | {f"ids {name}": reading for name, reading in list_readings.items()}
-        | {f"importance of {name}": reading for name, reading in importances.items()}
-    )
-    fitted = fit_answers(
-        {role: [*parts.values()] for role, parts in given.items()},
-        known=folder.questions["question_id"],
-        needed=pl.concat(lists.values()).unique(maintain_order=True),
-        options=config,
-    )
-    lists = {
-        name: _not_empty(ids.filter(~ids.is_in(fitted.left_out.implode())), name)
-        for name, ids in lists.items()
-    }
+    given = _read(folder, runs, id_lists, importance, config)
     tell("score")
-    answers, texts, told = _answers(folder, readings, fitted.answers, config)
-    work = Work(folder, readings, answers, config)
-    parts, categories, outcomes, quadrant_parts = [], [], [], []
-    for name, ids in lists.items():
-        scored = _score_list(work, name if id_lists else None, ids, importances)
-        parts.append(scored[0])
-        categories.append(scored[1])
-        outcomes.append(scored[2])
-        quadrant_parts += [scored[3]] if scored[3] is not None else []
-    parts.append(full_set_scores(work.answers, work.scorer, config))
-    scores = pl.concat(parts)
+    answers, texts, told = _answers(folder, given.readings, given.fitted.answers, config)
+    work = Work(folder, given.readings, answers, config)
+    of_lists, categories, outcomes, quadrants = zip(
+        *(
+            _score_list(work, name if id_lists else None, ids, given.importances)
+            for name, ids in given.lists.items()
+        ),
+        strict=True,
+    )
+    scores = pl.concat([*of_lists, full_set_scores(work.answers, work.scorer, config)])
+    in_quadrants = [one for one in quadrants if one is not None]
     report = ScoreReport(
         command=COMMAND,
         scores=scores,
         categories=pl.concat(categories).unique(maintain_order=True),
         outcomes=pl.concat(outcomes),
         seeds=over_seeds(scores, runs),
-        drops=drops_between(scores, list(lists)) if len(lists) == 2 else None,
-        quadrants=pl.concat(quadrant_parts) if quadrant_parts else None,
-        notes=file_notes + notes + facts.notes + fitted.notes + told,
-        warnings=fitted.warnings + _sentence_warnings(answers),
+        drops=drops_between(scores, list(given.lists)) if len(given.lists) == 2 else None,
+        quadrants=pl.concat(in_quadrants) if in_quadrants else None,
+        notes=file_notes + given.notes + told,
+        warnings=given.fitted.warnings + _sentence_warnings(answers),
         extracted_answers=texts,
-        dropped={**facts.dropped, **_unfit_probabilities(readings), **fitted.dropped},
+        dropped={**given.facts.dropped, **_unfit_probabilities(given.readings), **given.fitted.dropped},
     )
     if out is not None:
         tell("write")
-        write_report(
-            out,
-            report,
-            config=recorded,
-            inputs=facts.records,
-            counts={
-                "questions": len(folder.questions),
-                "evaluated": report.categories["question_id"].n_unique(),
-                "runs": len(runs),
-            },
-            force=force,
-        )
+        counts = {
+            "questions": len(folder.questions),
+            "evaluated": report.categories["question_id"].n_unique(),
+            "runs": len(runs),
+        }
+        write_report(out, report, config=recorded, inputs=given.facts.records, counts=counts, force=force)
     return report
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class _Given:
+    """What the files say.
+
+    Attributes
+    ----------
+    readings : sequence of RunAnswers
+        Of each run.
+    importances : mapping of str to Reading
+        By run.
+    lists : mapping of str to pl.Series
+        The ids to evaluate by list, of questions that no run leaves out.
+    fitted : FittedAnswers
+        The runs' answers.
+    facts : InputFacts
+        Of all files.
+    notes : tuple of str
+        What was decided.
+    """
+
+    readings: Sequence[RunAnswers]
+    importances: Mapping[str, Reading]
+    lists: Mapping[str, pl.Series]
+    fitted: FittedAnswers
+    facts: InputFacts
+    notes: tuple[str, ...]
+
+
+def _read(
+    folder: FpvgFolder,
+    runs: Sequence[ModelRun],
+    id_lists: Mapping[str, Path],
+    importance: Mapping[str, Path],
+    config: ScoreConfig,
+) -> _Given:
+    known = folder.questions["question_id"]
+    readings = [read_run(run, known, config) for run in runs]
+    importances = read_importances(importance, known, config)
+    lists, list_readings, notes = _question_lists(folder, id_lists, config)
+    models = {role: parts for one in readings for role, parts in one.models.items()}
+    facts = InputFacts.of(
+        readings_by_role(models)
+        | {f"ids {name}": reading for name, reading in list_readings.items()}
+        | {f"importance of {name}": reading for name, reading in importances.items()}
+    )
+    fitted = fit_answers(
+        {role: [*parts.values()] for role, parts in models.items()},
+        known=known,
+        needed=pl.concat(lists.values()).unique(maintain_order=True),
+        options=config,
+    )
+    left_out = fitted.left_out.implode()
+    return _Given(
+        readings=readings,
+        importances=importances,
+        lists={name: _not_empty(ids.filter(~ids.is_in(left_out)), name) for name, ids in lists.items()},
+        fitted=fitted,
+        facts=facts,
+        notes=notes + facts.notes + fitted.notes,
+    )
 
 
 def _with_files(runs: Sequence[ModelRun], config: ScoreConfig) -> tuple[list[ModelRun], tuple[str, ...]]:

@@ -142,25 +142,20 @@ def read_plan_answers(
     texts = None if config.extract is None else _Texts(extraction_for(config.extract, shape.questions))
     right = numbers.of(shape.questions["answer"])
     answers = np.full(len(shape.kind), NO_SWAP, np.int32)
-    places = shape.questions.select("question_id").with_row_index("place")
-    lengths = shape.lengths()
     unknown: list[str] = []
     dropped: Counter[str] = Counter()
     rows = left_out = extra = 0
-    known = pl.concat([places["question_id"], pl.Series(sorted(excluded), dtype=pl.String)])
+    known = pl.concat([shape.questions["question_id"], pl.Series(sorted(excluded), dtype=pl.String)])
     lost: set[str] = set()
     files, notes = list[FileFacts](), list[str]()
     for flat, block in _blocks_of_all(paths, config, dropped, files, notes):
         ids, pairs = zeros_back(block["question_id"], known, flat.path)
         lost.update(pairs["given"])
-        joined = block.with_columns(ids).join(
-            places, on="question_id", how="left", validate="m:1", maintain_order="left"
-        )
-        place = joined["place"].cast(pl.Int64).fill_null(_NONE).to_numpy()
-        perturbation = joined["perturbation"].cast(pl.Int64).to_numpy()
-        is_there = (place >= 0) & (perturbation >= 0) & (perturbation < lengths[place])
+        block = block.with_columns(ids)
+        row = _rows_of(block, shape)
+        is_there = row != _NONE
         if not is_there.all():
-            strange = joined.filter(pl.Series(~is_there))
+            strange = block.filter(pl.Series(~is_there))
             is_excluded = strange["question_id"].is_in(list(excluded))
             left_out += int(is_excluded.sum())
             extra += int((~is_excluded).sum())
@@ -168,9 +163,8 @@ def read_plan_answers(
                 unknown += _named(strange.filter(~is_excluded))
         taken = is_there.nonzero()[0]
         rows += len(taken)
-        row = shape.first[place[taken]] + perturbation[taken]
-        given = joined["answer"][taken] if texts is None else texts.of(joined[taken])
-        _put(answers, row, numbers.of(given), config.on_duplicate)
+        given = block["answer"][taken] if texts is None else texts.of(block[taken])
+        _put(answers, row[taken], numbers.of(given), config.on_duplicate)
     is_missing = answers == NO_SWAP
     repeated = rows - int((~is_missing).sum())
     _check_whole(" and ".join(map(str, paths)), shape, is_missing, repeated, unknown, config)
@@ -194,6 +188,16 @@ def read_plan_answers(
         names=pl.Series([*numbers.given], dtype=pl.String),
         texts=table,
     )
+
+
+def _rows_of(block: pl.DataFrame, shape: PlanShape) -> NDArray[np.int64]:
+    """Return the row of the plan that each answer is to, `_NONE` where there is no such row."""
+    places = shape.questions.select("question_id").with_row_index("place")
+    joined = block.join(places, on="question_id", how="left", validate="m:1", maintain_order="left")
+    place = joined["place"].cast(pl.Int64).fill_null(_NONE).to_numpy()
+    perturbation = joined["perturbation"].cast(pl.Int64).to_numpy()
+    is_there = (place >= 0) & (perturbation >= 0) & (perturbation < shape.lengths()[place])
+    return np.where(is_there, shape.first[place] + perturbation, _NONE)
 
 
 def _put(

@@ -150,23 +150,13 @@ def score(
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
     shape, excluded = read_shape(folder), folder.excluded()
     given = {model: read_plan_answers(several, shape, excluded, config) for model, several in paths.items()}
-    notes = [f"predictions of {model}: {note}" for model, one in given.items() for note in one.notes]
-    kept, numbers = shape, {model: (one.answers, one.right) for model, one in given.items()}
     is_whole = _answered(shape, given, config)
+    kept, numbers = shape, {model: (one.answers, one.right) for model, one in given.items()}
     if not is_whole.all():
-        notes.append(
-            f"questions left out for all models, as some give no answer to a swap: "
-            f"{int((~is_whole).sum()):,} of {len(is_whole):,}"
-        )
         rows = np.repeat(is_whole, shape.lengths())
         numbers = {model: (answers[rows], right[is_whole]) for model, (answers, right) in numbers.items()}
         kept = shape.where(is_whole)
     judged = _judged(kept, numbers, config)
-    texts = [
-        one.texts.select(pl.lit(model).alias("model"), pl.all())
-        for model, one in given.items()
-        if one.texts is not None
-    ]
     files = {
         f"predictions of {model}" + (f" ({at})" if at else ""): file
         for model, one in given.items()
@@ -174,11 +164,11 @@ def score(
     }
     report = dataclasses.replace(
         judged,
-        notes=tuple(notes),
+        notes=_notes(given, is_whole),
         warnings=same_answers_warnings({role: one.sha256 for role, one in files.items()})
         + judged.warnings
         + _sentence_warnings(given, shape, is_whole),
-        extracted_answers=pl.concat(texts) if texts else None,
+        extracted_answers=_texts(given),
         dropped={
             f"predictions of {model}: {reason}": count
             for model, one in given.items()
@@ -210,6 +200,23 @@ def _answered(shape: PlanShape, given: Mapping[str, PlanAnswers], config: ScoreC
     if not is_whole.any():
         raise nothing_left(lacking, "question whose swaps all models answer")
     return is_whole
+
+
+def _notes(given: Mapping[str, PlanAnswers], is_whole: Flags) -> tuple[str, ...]:
+    notes = [f"predictions of {model}: {note}" for model, one in given.items() for note in one.notes]
+    if not is_whole.all():
+        notes.append(
+            f"questions left out for all models, as some give no answer to a swap: "
+            f"{int((~is_whole).sum()):,} of {len(is_whole):,}"
+        )
+    return tuple(notes)
+
+
+def _texts(given: Mapping[str, PlanAnswers]) -> pl.DataFrame | None:
+    """Return all models' texts with the answers taken out of them, if any were."""
+    texts = {model: one.texts for model, one in given.items() if one.texts is not None}
+    named = [table.select(pl.lit(model).alias("model"), pl.all()) for model, table in texts.items()]
+    return pl.concat(named) if named else None
 
 
 def _sentence_warnings(

@@ -20,7 +20,7 @@ from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.inputs import check_objects, count_questions, read_inputs
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
 from shortcut_miner.diagnostics.vqa_ce.prepared import Prepared, prepare_frames
-from shortcut_miner.diagnostics.vqa_ce.shortcuts import find_in
+from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts, find_in
 from shortcut_miner.diagnostics.vqa_ce.streamed import (
     are_streamed,
     prepare_tables,
@@ -30,7 +30,6 @@ from shortcut_miner.diagnostics.vqa_ce.streamed import (
 from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables, open_tables, with_own_splits
 from shortcut_miner.frame_blocks import DiskFrames, FrameSpool, HeldFrames
 from shortcut_miner.mining.backends import Backend, resolve_backend
-from shortcut_miner.mining.executors import resolve_engine
 from shortcut_miner.mining.search import cut_text
 from shortcut_miner.mining.sharding.run import Distribution
 from shortcut_miner.mining.threads import thread_count
@@ -109,32 +108,26 @@ def build(
     config = config.for_files(files, has_labels=opened is not None and opened.has_labels)
     chosen = resolve_backend(backend)
     distribution = distribution or Distribution()
-    engine = resolve_engine(distribution.executor, distribution.memory)
     run = Run(
         files=files, backend=chosen.name, threads=threads or thread_count(), on_stage=on_stage, force=force,
-        executor=None if distribution.executor is None else engine.name,
+        executor=distribution.executor_name, limits=distribution.limits,
     )  # fmt: skip
     run.check_out(out, outputs.COMMAND, options_of(config, limit), outputs.file_names(config))
+    given = (files, config, out, limit, distribution, run)
     ready_to_mine = (
-        partial(_on_disk, tables=opened)
+        _on_disk(*given, opened)
         if opened is not None and are_streamed(opened, distribution)
-        else partial(_in_memory, tables=opened)
+        else _in_memory(*given, opened)
     )
-    with ready_to_mine(files, config, out, limit, distribution, run) as ready:
+    with ready_to_mine as ready:
         found = find_in(
             ready.prepared, config, ready.spool,
             distribution=ready.distribution, threads=run.threads, backend=chosen, costs=run.costs,
             on_stage=on_stage,
         )  # fmt: skip
-        facts = ready.facts
-        if distribution.memory is not None:
-            run.limits["memory"] = distribution.memory
         if config.max_rules is None:
             run.limits["max_rules"] = found.max_rules
-        if not found.is_complete:
-            cut = cut_text(found.max_rules, derived=config.max_rules is None)
-            facts = dataclasses.replace(facts, warnings=(*facts.warnings, cut))
-            config = dataclasses.replace(config, max_rules=found.max_rules)  # what the result depends on
+        facts, config = (ready.facts, config) if found.is_complete else _cut_off(ready.facts, config, found)
         provenance, told = figures.describe(facts, ready.counts, found, config, limit)
         if out is not None:
             publish(
@@ -156,6 +149,13 @@ def build(
     )
 
 
+def _cut_off(facts: InputFacts, config: VqaCeConfig, found: Shortcuts) -> tuple[InputFacts, VqaCeConfig]:
+    """Return facts and options that tell the cap which ended the search."""
+    cut = cut_text(found.max_rules, derived=config.max_rules is None)
+    facts = dataclasses.replace(facts, warnings=(*facts.warnings, cut))
+    return facts, dataclasses.replace(config, max_rules=found.max_rules)
+
+
 def _whole(blocks: writing.Blocks) -> pl.DataFrame:
     return pl.concat(blocks())
 
@@ -168,7 +168,6 @@ def _in_memory(
     limit: int | None,
     distribution: Distribution,
     run: Run,
-    *,
     tables: Tables | None,
 ) -> Iterator[_Ready]:
     """Give the inputs, read as a whole; the work folder is needed only where the search is distributed."""
@@ -199,7 +198,6 @@ def _on_disk(
     limit: int | None,
     distribution: Distribution,
     run: Run,
-    *,
     tables: Tables,
 ) -> Iterator[_Ready]:
     """Give the inputs, read a batch at a time and kept in the work folder."""

@@ -46,16 +46,6 @@ class Judged:
     with_numbers: AbstractSet[str]
 
 
-def totals_on(
-    index: RuleIndex, questions: EncodedQuestions, threads: int | None, backend: Backend
-) -> RuleTotals:
-    """Return what rules come to on questions, right being the questions' own answers."""
-    totals = RuleTotals.of_no_rows(len(index), questions.vocabulary.class_count)
-    for block in questions.blocks():
-        totals.add(block.rows, match_totals(index, block.rows, None, threads, backend))
-    return totals
-
-
 def judge_questions(
     index: RuleIndex,
     answering: RuleClassifier,

@@ -13,13 +13,13 @@ import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import DEFAULT_MIN_COUNT, VqaCeConfig
-from shortcut_miner.diagnostics.vqa_ce.judged import Judged, judge_questions, totals_on
+from shortcut_miner.diagnostics.vqa_ce.judged import Judged, judge_questions
 from shortcut_miner.diagnostics.vqa_ce.prepared import EncodedQuestions, Prepared, prepare_frames
 from shortcut_miner.frame_blocks import FrameSpool, HeldFrames
 from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.evidence.verdicts import Counts, Evidence, VerdictConfig, rule_evidence
-from shortcut_miner.mining.matcher import index_for
+from shortcut_miner.mining.matcher import RuleIndex, index_for, rule_totals
 from shortcut_miner.mining.memory import BYTES_A_MEASURED_RULE, check_fits
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.search import search_rules
@@ -188,12 +188,10 @@ def find_in(
     if measure:
         check_fits(len(rules), BYTES_A_MEASURED_RULE)
         with timed(costs, "measure", on_stage):
-            held_out = None
-            if prepared.holdout is not None:
-                held_out = Counts.matched(totals_on(index, prepared.holdout, threads, backend))
             evidence = rule_evidence(
                 rules, found.antecedents, training, mining,
-                validation=Counts.matched(judged.totals), holdout=held_out,
+                validation=Counts.matched(judged.totals),
+                holdout=_held_out_counts(index, prepared.holdout, threads, backend),
                 thresholds=thresholds(config), index=index, threads=threads, backend=backend,
             )  # fmt: skip
     return Shortcuts(
@@ -212,6 +210,15 @@ def find_in(
         evidence=evidence,
         backend=backend.name,
     )
+
+
+def _held_out_counts(
+    index: RuleIndex, questions: EncodedQuestions | None, threads: int | None, backend: Backend
+) -> Counts | None:
+    if questions is None:
+        return None
+    blocks = (block.rows for block in questions.blocks())
+    return Counts.matched(rule_totals(index, blocks, questions.vocabulary.class_count, threads, backend))
 
 
 def _search_config(config: VqaCeConfig, rows: int) -> SearchConfig:

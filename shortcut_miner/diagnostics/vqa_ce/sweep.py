@@ -19,7 +19,7 @@ from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.folders import Run, options_of, publish, write_manifest, write_tables
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
-from shortcut_miner.diagnostics.vqa_ce.inputs import read_inputs
+from shortcut_miner.diagnostics.vqa_ce.inputs import VqaCeInputs, read_inputs
 from shortcut_miner.diagnostics.vqa_ce.judged import subsets
 from shortcut_miner.diagnostics.vqa_ce.prepared import QuestionBlock
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts, find_shortcuts
@@ -106,30 +106,22 @@ def sweep(
     )
     compared = {"min_counts": [*min_counts], "min_confidences": [*min_confidences], "scorer": scorer}
     options = {name: value for name, value in options_of(config, limit).items() if name not in _REPLACED}
-    run.check_out(out, COMMAND, options | compared, ("sweep.parquet",))
+    options |= compared
+    run.check_out(out, COMMAND, options, ("sweep.parquet",))
     with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, lowest, limit, opened)
     judged = choose_scorer(inputs.val, scorer)
-    found = find_shortcuts(
-        inputs.train, inputs.val, inputs.labels, lowest,
-        measure=False, threads=run.threads, backend=chosen, costs=run.costs, on_stage=on_stage,
-    )  # fmt: skip
-    if not found.is_complete:
-        raise ConfigError(
-            f"max_rules: got more than {found.max_rules:,} antecedents, expected a complete search to "
-            "compare thresholds. Raise --max-rules or the lowest --min-counts."
-        )
+    found = _complete_search(inputs, lowest, run, chosen)
     with timed(run.costs, "compare", on_stage):
         val = found.validation.whole()
-        rows = [
+        table = pl.DataFrame(
             _row(val, found, config, count, confidence, scorer, threads, chosen)
             for count in sorted(set(min_counts))
             for confidence in sorted(set(min_confidences))
-        ]
-    table = pl.DataFrame(rows)
+        )
     provenance = Provenance(
         command=COMMAND,
-        config=options | compared | {"scorer": judged.as_option},
+        config=options | {"scorer": judged.as_option},
         inputs=inputs.facts.records,
         counts={"thresholds": len(table)},
         dropped=inputs.facts.dropped,
@@ -151,6 +143,20 @@ def sweep(
         words={"thresholds": f"{len(table):,} pairs compared"},
         tables={"sweep": lambda: table},
     )
+
+
+def _complete_search(inputs: VqaCeInputs, config: VqaCeConfig, run: Run, backend: Backend) -> Shortcuts:
+    """Return all shortcuts; raise ConfigError if the cap on rules ends the search."""
+    found = find_shortcuts(
+        inputs.train, inputs.val, inputs.labels, config,
+        measure=False, threads=run.threads, backend=backend, costs=run.costs, on_stage=run.on_stage,
+    )  # fmt: skip
+    if not found.is_complete:
+        raise ConfigError(
+            f"max_rules: got more than {found.max_rules:,} antecedents, expected a complete search to "
+            "compare thresholds. Raise --max-rules or the lowest --min-counts."
+        )
+    return found
 
 
 def _write(folder: Path, table: pl.DataFrame, provenance: Provenance) -> None:

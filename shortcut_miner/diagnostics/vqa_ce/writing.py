@@ -10,14 +10,14 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from shortcut_miner.datasets.folders import block_stream, write_blocks, write_manifest
+from shortcut_miner.datasets.folders import write_blocks, write_manifest
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
 from shortcut_miner.diagnostics.vqa_ce.outputs import DROPPED_RULES, MATCHES, RELEASED_PREDICTIONS
 from shortcut_miner.diagnostics.vqa_ce.shortcuts import Shortcuts
 from shortcut_miner.mining.frames.rules import rule_blocks
 from shortcut_miner.mining.matcher import index_for, match_pairs
 from shortcut_miner.schemas import SUBSETS, MeasuredRules, Rules, Split, validated
-from shortcut_miner.storage import Provenance
+from shortcut_miner.storage import Provenance, parquet_stream
 
 Blocks = Callable[[], Iterator[pl.DataFrame]]
 
@@ -111,7 +111,10 @@ def _by_id(found: Shortcuts, take: Callable[[pl.DataFrame], pl.DataFrame]) -> It
 def _write_rows(folder: Path, found: Shortcuts, provenance: Provenance) -> None:
     """Write the tables that have a row a question, which are sorted once."""
     with contextlib.ExitStack() as stack:
-        appends = {name: stack.enter_context(block_stream(folder, provenance, name)) for name in _OF_ROWS}
+        appends = {
+            name: stack.enter_context(parquet_stream(folder / f"{name}.parquet", provenance))
+            for name in _OF_ROWS
+        }
         for judged in found.judged.questions.sorted_blocks("question_id"):
             for name, take in _OF_ROWS.items():
                 appends[name](take(judged))

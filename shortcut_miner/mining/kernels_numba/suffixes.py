@@ -9,11 +9,11 @@ _HALF, _LOWER_HALF = 32, (1 << 32) - 1
 
 
 @njit(nogil=True, cache=True)
-def add_suffixes(begin, offsets, items, classes, weights, place, first, stop, kept):
+def add_suffixes(begin, offsets, items, classes, weights, use, kept):
     """Add the rows from `begin` on to `kept`; return the first one that found no room, or their count.
 
-    Of each row with a class the items whose place is `first` or later are kept, in the row's own order, if
-    some place is before `stop`.
+    Of each row with a class the items of an odd `use` are kept, in the row's own order, if there is some of
+    use 3, a first item.
     """
     out_items, out_offsets, size = kept.items, kept.offsets, kept.size
     count, low = size[0], size[1]
@@ -27,9 +27,9 @@ def add_suffixes(begin, offsets, items, classes, weights, place, first, stop, ke
         for position in range(offsets[row], offsets[row + 1]):
             # No branch on kept or not: what is not kept is overwritten.
             item = items[position]
-            firsts += (place[item] >= first) & (place[item] < stop)
+            firsts += use[item] >> 1
             out_items[top] = item
-            top += place[item] >= first
+            top += use[item] & 1
         if firsts and classes[row] >= 0:
             size[2] += firsts
             kept.classes[count] = classes[row]

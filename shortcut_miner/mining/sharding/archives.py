@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from shortcut_miner.drafts import drafted
+
 FACTS = "facts"
 # What a damaged or foreign file raises; the archive keeps a checksum of each member.
 ERRORS = (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile, zlib.error)
@@ -23,13 +25,9 @@ def write_archive(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, npt
     told = np.frombuffer(json.dumps(facts, sort_keys=True).encode(), np.uint8)
     members: dict[str, Any] = {FACTS: told, **arrays}
     # Two machines may write the same file at a time: each gives the name to a whole one.
-    draft = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}.{threading.get_ident()}.part")
-    try:
-        with draft.open("wb") as file:
-            np.savez(file, **members)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    writer = f".{os.uname().nodename}.{os.getpid()}.{threading.get_ident()}"
+    with drafted(path, writer) as draft, draft.open("wb") as file:
+        np.savez(file, **members)
 
 
 @contextlib.contextmanager

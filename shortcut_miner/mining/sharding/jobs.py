@@ -10,6 +10,7 @@ from shortcut_miner.mining.memory import left
 from shortcut_miner.mining.sharding.found import find_heads, found_path, write_found
 from shortcut_miner.mining.sharding.plans import Group, Plan, read_plan
 from shortcut_miner.mining.sharding.suffixes import kept_rows
+from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.transactions import RowBlocks
 
 # Of the memory that is left, for rows; the rest is for what is found.
@@ -68,7 +69,7 @@ def _mine(job: ShardJob, plan: Plan, group: Group) -> None:
     is_one = stop - first == 1
     order = np.arange(len(plan.order), dtype=np.int32) if job.are_placed else plan.order
     room = None if is_one else room_for_rows(job.memory)
-    rows = kept_rows(job.rows, order, first, stop, room=room)
+    rows = kept_rows(job.rows, order, first, stop, room=room, threads=job.threads or thread_count())
     if rows is None:
         middle = (first + stop) // 2
         # What an earlier run found of the whole range for a lower cap would hide what is found of its halves.

@@ -69,6 +69,16 @@ class Distribution:
         """Whether a search is to be cut into parts, whatever holds its rows."""
         return (self.executor, self.shards, self.work) != (None, None, None)
 
+    @property
+    def executor_name(self) -> str | None:
+        """The engine's name, None for this process; raises as :func:`.executors.resolve_engine`."""
+        return None if self.executor is None else resolve_engine(self.executor, self.memory).name
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """What a run record says of it under that name."""
+        return {} if self.memory is None else {"memory": self.memory}
+
     def needs_files(self, rows: int) -> bool:
         """Whether so many rows of a table go to files: if that is asked for, or memory does not hold them."""
         return self.is_asked or self.memory is not None or rows * _BYTES_A_ROW > left()
@@ -107,7 +117,7 @@ def mine_in_shards(
     """
     engine = resolve_engine(distribution.executor)
     with _folder_for_shards(distribution.work) as folder:
-        plan = make_plan(folder, rows, config, distribution, engine)
+        plan = make_plan(folder, rows, config, distribution, engine, threads)
         placed = placed_rows(rows, plan.order) if isinstance(rows, Transactions) else rows
         travelling = placed if engine.is_here else rows_in_files(folder, placed, plan.key)
         share = _worker_share(distribution.memory, engine)
@@ -131,10 +141,15 @@ def _folder_for_shards(work: Path | None) -> Iterator[Path]:
 
 
 def make_plan(
-    folder: Path, rows: RowBlocks, config: MiningConfig, distribution: Distribution, engine: Engine
+    folder: Path,
+    rows: RowBlocks,
+    config: MiningConfig,
+    distribution: Distribution,
+    engine: Engine,
+    threads: int | None = None,
 ) -> Plan:
     """Return the plan of a search, and write it to the work folder; one that is there for it stays in use."""
-    counted = count_rows(rows)
+    counted = count_rows(rows, threads or thread_count())
     max_rules = config.resolved_max_rules(distribution.memory)
     limits = MiningConfig(
         min_count=config.min_count, max_antecedent=config.max_antecedent, max_rules=max_rules

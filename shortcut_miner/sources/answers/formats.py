@@ -64,3 +64,9 @@ SOFT_LABELS = for_options(
         "Parquet", with_columns(*labels.COLUMNS), "labels",
     ),
 )  # fmt: skip
+# Columns of tables that are read by their names -> what takes them.
+TABLES = (
+    ({"original_id", "augmented_id"}, "rad score --pairs"),
+    ({"question_id", "perturbation", "answer"}, "swapmix score --predictions"),
+    ({"question_id", "region_index", "importance"}, "fpvg score --importance"),
+)

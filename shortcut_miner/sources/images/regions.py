@@ -24,7 +24,8 @@ from shortcut_miner.columnar import COLUMNAR_ERRORS, look_at_columns
 from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.options import OnBadRow, PathTexts, as_path_tuple
 from shortcut_miner.sources.images.h5_info import REGIONS_INFO, is_info
-from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, RegionReading, settled
+from shortcut_miner.sources.images.region_checks import settled
+from shortcut_miner.sources.images.region_tables import RawRegions, RegionFiles, RegionReading
 from shortcut_miner.sources.images.regions_flat import (
     OPEN_IMAGES_CSV,
     REGION_COLUMNS,

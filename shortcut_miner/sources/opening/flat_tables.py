@@ -262,3 +262,15 @@ def asked_names(need: Column, name: str) -> tuple[str, ...]:
 def _fields_seen(raws: Raws) -> list[str]:
     """Return the fields of the first records, in the order they appear."""
     return list(dict.fromkeys(name for raw in raws[:LOOKED_AT] for name in fields_of(raw)))
+
+
+def some_record_has(flat: FlatTable, file: Opened, name: str) -> bool:
+    """Return whether any record of a JSON table has a field, not only one of the first, which name columns.
+
+    `file` is the table's own.
+    """
+    # A key is the name in quotation marks, or written with escapes: of letters and digits those of \u.
+    key, escape = f'"{name}"'.encode(), b"\\u" if name.isidentifier() else b"\\"
+    if isinstance(file, Source) and not any(part in file.content for part in (key, escape)):
+        return False
+    return any(name in fields_of(raw) for raw in map(bytes, flat.content) if key in raw or escape in raw)

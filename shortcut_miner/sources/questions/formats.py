@@ -58,3 +58,11 @@ SETS = for_options(
     f"{QUESTIONS_GO_TO}; or, as weights of answers, to vqa-ce score --soft-labels",
     _of_set(sets.LXMERT, sets.is_lxmert),
 )
+# Columns of tables that are read by their names -> what takes them.
+TABLES = (
+    ({"question_id", "question", "answer"}, QUESTIONS_GO_TO),
+    (
+        {"question_id", "question", "multiple_choice_answer"},
+        "rad build --questions, with --columns answer=multiple_choice_answer",
+    ),
+)

@@ -9,10 +9,10 @@ from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.opening.columns import Column, Kind, optional
-from shortcut_miner.sources.opening.files import Opened, Source, open_source
-from shortcut_miner.sources.opening.flat_tables import FlatTable
+from shortcut_miner.sources.opening.files import Opened, open_source
+from shortcut_miner.sources.opening.flat_tables import FlatTable, some_record_has
 from shortcut_miner.sources.opening.item_columns import attributes, is_item, item_needs
-from shortcut_miner.sources.opening.json_text import decoding_error, fields_of
+from shortcut_miner.sources.opening.json_text import decoding_error
 from shortcut_miner.sources.opening.reading import (
     RECORD,
     Problem,
@@ -84,17 +84,8 @@ class QuestionTable:
         if column in self.flat.columns or not self.flat.form.startswith("JSON"):
             return column in self.flat.columns
         if column not in self.seen:
-            self.seen[column] = self._some_record_has(column)
+            self.seen[column] = some_record_has(self.flat, self.file, column)
         return self.seen[column]
-
-    def _some_record_has(self, column: str) -> bool:
-        # A key is the name in quotation marks, or written with escapes: of letters and digits those of \u.
-        name, escape = f'"{column}"'.encode(), b"\\u" if column.isidentifier() else b"\\"
-        if isinstance(self.file, Source) and not any(part in self.file.content for part in (name, escape)):
-            return False
-        return any(
-            column in fields_of(raw) for raw in map(bytes, self.flat.content) if name in raw or escape in raw
-        )
 
     def takes(self, wanted: Wanted, ours: str) -> bool:
         """Return whether one of our columns is asked for and there."""
