@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from shortcut_miner.mining.frames.tables import match_rules as match_rules
     from shortcut_miner.mining.frames.tables import mine_rules as mine_rules
     from shortcut_miner.repeating import repeat as repeat
+    from shortcut_miner.report.report import write_html_report as write_html_report
     from shortcut_miner.scoring.accuracy import score_questions as score_questions
     from shortcut_miner.sources.answers.predictions import read_predictions as read_predictions
     from shortcut_miner.sources.questions.vqa import read_vqa as read_vqa
@@ -42,6 +43,7 @@ _LAZY = {
     "VqaCeFiles": ("shortcut_miner.diagnostics.vqa_ce.config", "VqaCeFiles"),
     "export": ("shortcut_miner.exports.export", "export"),
     "repeat": ("shortcut_miner.repeating", "repeat"),
+    "write_html_report": ("shortcut_miner.report.report", "write_html_report"),
     "read_vqa": ("shortcut_miner.sources.questions.vqa", "read_vqa"),
     "read_predictions": ("shortcut_miner.sources.answers.predictions", "read_predictions"),
     "score_questions": ("shortcut_miner.scoring.accuracy", "score_questions"),
@@ -64,6 +66,7 @@ __all__ = [
     "score_vqa_ce",
     "to_mlxtend",
     "write_demo_world",
+    "write_html_report",
 ]
 __all__.extend(_ROOMS)
 
