@@ -1,5 +1,7 @@
 """Charts show the numbers of the tables that they come from, read back out of the Vega-Lite specification."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import altair as alt
@@ -7,6 +9,7 @@ import polars as pl
 import pytest
 from report.folders import Folders
 
+import shortcut_miner as sm
 from shortcut_miner.report.charts.bars import bars, grouped_bars, share_bars
 from shortcut_miner.report.charts.distributions import plane
 from shortcut_miner.report.charts.intervals import interval_dots
@@ -159,6 +162,40 @@ def test_quadrants_add_up(folders: Folders, figures: dict[tuple[str, str], Figur
     for row in values(chart):
         of_model = categories.filter(pl.col("model") == row["category"])["category"].to_list()
         assert row["value"] == pytest.approx(100 * of_model.count(names[row["part"]]) / len(of_model))
+
+
+def test_the_plane_and_its_quadrants_where_answers_have_probabilities(
+    folders: Folders, tmp_path: Path
+) -> None:
+    given: dict[str, dict[str, Path]] = {}
+    for condition, probability in (("all", 0.9), ("relevant", 0.8), ("irrelevant", 0.3)):
+        given[condition] = {}
+        for model in ("grounded_model", "shortcut_model"):
+            path = folders.out / "world" / f"{model}_{condition}_regions.json"
+            rows = [
+                {
+                    "question_id": row["questionId"],
+                    "answer": row["prediction"],
+                    "probability": probability if model == "grounded_model" else 0.5,
+                }
+                for row in json.loads(path.read_text())
+            ]
+            given[condition][model] = tmp_path / path.with_suffix(".jsonl").name
+            given[condition][model].write_text("\n".join(map(json.dumps, rows)))
+    out = tmp_path / "scores"
+    scored = sm.fpvg.score(folders.out / "fpvg", **given, out=out, resamples=10)
+    (room,) = find_rooms(folders.out / "fpvg", [out])
+    figures = {figure.name: figure for section in room_page(room).sections for figure in section.figures}
+    (points,) = figures["plane"].charts
+    shown = {row["name"]: (row["x"], row["y"]) for row in values(points)}
+    assert shown["grounded_model"] == pytest.approx((0.1, 0.6))
+    assert shown["shortcut_model"] == pytest.approx((0, 0))
+    (placed,) = figures["sufficient"].charts
+    assert scored.quadrants is not None
+    middle = scored.quadrants.filter(pl.col("threshold") == 0.2)
+    assert sorted(row["value"] for row in values(placed)) == pytest.approx(sorted(middle["share"]))
+    parts = {row["category"].split(",")[0]: row["part"] for row in values(placed)}
+    assert parts == {"grounded_model": "sufficient and comprehensive", "shortcut_model": "sufficient only"}
 
 
 def test_consistency_by_type(folders: Folders, figures: dict[tuple[str, str], Figure]) -> None:
