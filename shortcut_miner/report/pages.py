@@ -198,3 +198,8 @@ def with_shares(table: pl.DataFrame, count: str, name: str = "label") -> pl.Data
         share=pl.Series([100 * one / total if total else None for one in counts], dtype=pl.Float64),
         **{name: pl.Series([f"{one:,} ({percent(one, total)})" for one in counts], dtype=pl.String)},
     )
+
+
+def labelled(table: pl.DataFrame, column: str) -> pl.DataFrame:
+    """Return a table whose texts in one column are fit to be shown."""
+    return table.with_columns(pl.Series(column, map(label, table[column].to_list()), pl.String))

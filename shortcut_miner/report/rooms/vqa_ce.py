@@ -9,23 +9,21 @@ from shortcut_miner.datasets.folders import BuiltFolder
 from shortcut_miner.diagnostics.vqa_ce.outputs import VqaCeFolder, read_folder
 from shortcut_miner.report.charts.bars import bars, grouped_bars, share_bars
 from shortcut_miner.report.charts.distributions import histograms
-from shortcut_miner.report.charts.intervals import dumbbells
 from shortcut_miner.report.found import FoundRoom
-from shortcut_miner.report.pages import Figure, Number, RoomPage, Section, grid, label, percent, with_shares
+from shortcut_miner.report.pages import Figure, Number, RoomPage, Section, labelled, percent, with_shares
 from shortcut_miner.report.rooms.models import (
-    interval_figure,
     scores_of,
     source_section,
-    subgroups,
     with_figures,
 )
+from shortcut_miner.report.rooms.vqa_ce_models import model_sections
 from shortcut_miner.report.rule_examples import rule_examples
 from shortcut_miner.report.rule_rows import chosen_rules, rule_rows
 from shortcut_miner.report.theme import MODALITY_COLOURS, SUBSET_COLOURS, VERDICT_COLOURS
 from shortcut_miner.schemas import MODALITIES, SUBSETS, VERDICTS, antecedent_columns
 
 TITLE = "VQA-CE: shortcuts and their counterexamples"
-MOST_ANSWERS, MOST_TYPES, MOST_EXPLOITED = 8, 20, 12
+MOST_ANSWERS, MOST_TYPES = 8, 20
 _FEW_TYPES = 8  # more of them need the whole width
 _SUBSET_WORDS = {
     "easy": "some rule is right",
@@ -50,7 +48,7 @@ def page(room: FoundRoom) -> RoomPage:
         folder = read_folder(room.build.path)
         numbers, summary = _numbers(folder), _summary(folder)
         sections += [_subsets(folder), _rules(folder)]
-    sections += _models(room)
+    sections += model_sections(room)
     if room.build is not None:
         sections.append(_rule_table(folder, scores_of(room, "exploited_shortcuts"), room.most_rules))
     return RoomPage(
@@ -144,7 +142,7 @@ def frequent_answers(asked: pl.DataFrame) -> Figure:
         of_subset = table.filter(pl.col("subset") == name)
         if len(of_subset):
             chart = bars(
-                _labelled(of_subset, "answer"), category="answer", value="share", label="label",
+                labelled(of_subset, "answer"), category="answer", value="share", label="label",
                 unit="percent of the subset", colour=SUBSET_COLOURS[name],
             )  # fmt: skip
             charts.append(chart.properties(title=name))
@@ -175,7 +173,7 @@ def type_shares(asked: pl.DataFrame, column: str) -> Figure:
         .drop("rank")
     )  # fmt: skip
     named = (
-        _labelled(table, column).with_columns(
+        labelled(table, column).with_columns(
             pl.format("{} ({})", column, pl.Series("n", [f"{n:,}" for n in table["n"]], pl.String)).alias(
                 column
             )
@@ -204,11 +202,6 @@ def type_shares(asked: pl.DataFrame, column: str) -> Figure:
         headings={column: kind.capitalize(), "subset": "Subset", "count": "Questions", "share": "Percent"},
         least_width=300 if len(types) <= _FEW_TYPES else 600,
     )  # fmt: skip
-
-
-def _labelled(table: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return a table whose texts in one column are fit to be shown."""
-    return table.with_columns(pl.Series(column, map(label, table[column].to_list()), pl.String))
 
 
 # ---- rules ----
@@ -317,97 +310,6 @@ def verdict_counts(rules: pl.DataFrame) -> Figure:
         note="; ".join(f"{name}: {_VERDICT_WORDS[name]}" for name in order) + ".",
         charts=() if chart is None else (chart,), table=table,
         headings={"verdict": "Verdict", "count": "Rules", "share": "Percent", "meaning": "Meaning"},
-    )  # fmt: skip
-
-
-# ---- models ----
-
-
-def _models(room: FoundRoom) -> list[Section]:
-    scores = scores_of(room)
-    if scores is None:
-        return []
-    metric = scores["metric"][0] if len(scores) else "accuracy"
-    cells = {"All questions": (metric, "overall", "all")}
-    present = subgroups(scores, metric, "subset")
-    cells |= {name: (metric, "subset", name) for name in SUBSETS if name in present}
-    types = {f"{name}": (metric, "answer_type", name) for name in subgroups(scores, metric, "answer_type")}
-    figures = [
-        interval_figure(
-            scores, cells, name="accuracy", title="Accuracy of each model",
-            note="Points are accuracies, lines 95% intervals by bootstrap over images.",
-            colours=SUBSET_COLOURS,
-        ),
-        interval_figure(
-            scores, types, name="accuracy-by-answer-type", title="Accuracy by answer type",
-            note="As above, by the type of the answer.",
-        ),
-    ]  # fmt: skip
-    differences = scores_of(room, "differences")
-    if differences is not None and len(differences):
-        figures.append(_differences(differences))
-    exploited = scores_of(room, "exploited_shortcuts")
-    if exploited is not None:
-        figures.append(exploited_shortcuts(exploited))
-    by_type = scores.filter(pl.col("group") == "question_type")
-    grids = {}
-    if len(by_type):
-        headings = {"subgroup": "Question type", "n": "n", **{one: label(one) for one in _names(by_type)}}
-        wide = by_type.pivot("model", index=["subgroup", "n"], values="value", maintain_order=True)
-        grids["Accuracy by question type, in percent"] = grid(wide, headings)
-    return [
-        Section(
-            title="Models",
-            text="A model that leans on these shortcuts loses on counterexamples what it wins on easy ones.",
-            figures=with_figures(figures), grids=grids,
-        )
-    ]  # fmt: skip
-
-
-def _names(scores: pl.DataFrame) -> list[str]:
-    return scores["model"].unique(maintain_order=True).to_list()
-
-
-def _differences(differences: pl.DataFrame) -> Figure:
-    metric, baseline = differences["metric"][0], differences["baseline"][0]
-    cells = {"All questions": (metric, "overall", "all")}
-    cells |= {name: (metric, "subset", name) for name in SUBSETS}
-    return interval_figure(
-        differences, cells, name="differences", title=f"Differences to {label(baseline)}",
-        note="Paired, on the same resamples: an interval that leaves 0 out is a difference at the 5% level.",
-        unit="percentage points [95% interval]", domain=None, colours=SUBSET_COLOURS,
-    )  # fmt: skip
-
-
-def exploited_shortcuts(exploited: pl.DataFrame) -> Figure:
-    """Return the surest exploited shortcuts of each model (section 4.3)."""
-    items = pl.concat_list(antecedent_columns(exploited)).list.join(" + ")
-    shown = exploited.filter("is_exploited").with_columns(
-        rule=pl.format("{} → {}", items, "answer"),
-        rate=100 * pl.col("answer_rate"),
-        agreed=100 * pl.col("counterexample_agreement"),
-        label=pl.format("{} of {}", "counterexample_agreement_count", "counterexample_count"),
-    )
-    counts = dict(shown.group_by("model").agg(pl.len()).iter_rows())
-    table = shown.unique(["model", "rule"], keep="first", maintain_order=True)
-    table = table.group_by("model", maintain_order=True).head(MOST_EXPLOITED)
-    charts = tuple(
-        dumbbells(
-            _labelled(of_model, "rule"), row="rule", start="rate", end="agreed", label="label",
-            names=("on all questions", "on the rule's counterexamples"), unit="percent of questions",
-            title=f"{label(str(model))}: {counts[model]:,} exploited",
-        )
-        for (model,), of_model in table.group_by("model", maintain_order=True)
-    )  # fmt: skip
-    return Figure(
-        name="exploited-shortcuts", title="Shortcuts that models exploit",
-        note="How often a model gives a rule's answer where the rule fires and nobody gave that answer, and "
-        f"how often it gives it anywhere. The {MOST_EXPLOITED} surest of each model; q below 0.05.",
-        charts=charts, table=table,
-        headings={
-            "model": "Model", "rule": "Rule", "counterexample_count": "Counterexamples",
-            "agreed": "Percent there", "rate": "Percent anywhere", "counterexample_q_value": "q",
-        },
     )  # fmt: skip
 
 
