@@ -12,10 +12,10 @@ from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.exports.exporter import Exported, Exporter
 from shortcut_miner.exports.formats import exporter
-from shortcut_miner.exports.images import Found, find_images
 from shortcut_miner.exports.questions import read_question_sets
 from shortcut_miner.journal import digest_of
 from shortcut_miner.options import PathText, as_path, as_path_if_given, check_counts
+from shortcut_miner.sources.images.image_files import Found, find_images
 from shortcut_miner.storage import MANIFEST, InputRecord, Provenance
 from shortcut_miner.timing import OnStage, StageCost, timed
 
@@ -114,7 +114,7 @@ def export(
     out : path, optional
         Folder to write; without it everything is made and thrown away.
     images : path, optional
-        A folder, or a pattern with {image_id}; see :func:`shortcut_miner.exports.images.find_images`.
+        A folder, or a pattern with {image_id}; see :func:`shortcut_miner.sources.images.image_files.find_images`.
     subsets : sequence of str
         Splits to export; all of them by default.
     limit : int, optional
