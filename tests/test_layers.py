@@ -23,6 +23,7 @@ LAYERS = (
         "text",
         "tokenizers",
         "boxes",
+        "drawing",
         "timing",
         "keyed_draws",
         "transactions",

@@ -114,7 +114,8 @@ def export(
     out : path, optional
         Folder to write; without it everything is made and thrown away.
     images : path, optional
-        A folder, or a pattern with {image_id}; see :func:`shortcut_miner.sources.images.image_files.find_images`.
+        A folder, or a pattern with {image_id}; see
+        :func:`shortcut_miner.sources.images.image_files.find_images`.
     subsets : sequence of str
         Splits to export; all of them by default.
     limit : int, optional
