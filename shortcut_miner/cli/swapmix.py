@@ -200,6 +200,8 @@ def show(
     most : int
         Most swaps to draw.
     """
+    given = locals()
+    from shortcut_miner.diagnostics.swapmix.show import ROLES
     from shortcut_miner.diagnostics.swapmix.show import show as show_question
 
     check_out_given(out, dry_run=dry_run)
@@ -210,14 +212,7 @@ def show(
         images=images,
         donor_images=donor_images,
         perturbation=perturbation,
-        boxes={
-            "detections": detections,
-            "detections_info": detections_info,
-            "scene_graphs": scene_graphs,
-            "donor_detections": donor_detections,
-            "donor_detections_info": donor_detections_info,
-            "donor_scene_graphs": donor_scene_graphs,
-        },
+        boxes={role: given[role] for role in ROLES},
         out=target,
         limit=most,
     )

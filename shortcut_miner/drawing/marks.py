@@ -1,7 +1,7 @@
 """Boxes with labels on an image: lines that show on any ground, words that stay apart from each other."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from PIL import Image, ImageDraw
 
@@ -68,31 +68,51 @@ def clipped(box: Box, size: tuple[int, int]) -> Pixels | None:
     return (left, top, right - 1, bottom - 1) if left < right and top < bottom else None
 
 
-def draw_marks(image: Image.Image, marks: Sequence[Mark]) -> Image.Image:
-    """Return a copy of an image with boxes on it; those outside are left out.
+def draw_marks(image: Image.Image, marks: Sequence[Mark], letters: int | None = None) -> Image.Image:
+    """Return a copy of an image with boxes on it, in RGB; those outside are left out.
 
     Later boxes lie over earlier ones, and all labels over all boxes. Labels stand above their box, below its
     upper side or under it, wherever no other does; those of later boxes choose first.
+
+    Parameters
+    ----------
+    image : Image
+        Of any mode.
+    marks : sequence of Mark
+        Boxes in its pixels.
+    letters : int, optional
+        Height of labels in pixels, with which lines grow; :func:`letter_size` by default.
+
+    Examples
+    --------
+    >>> drawn = draw_marks(Image.new("L", (100, 80)), [Mark(box=(20, 20, 60, 60), colour="vermilion")])
+    >>> drawn.getpixel((20, 40)), drawn.getpixel((40, 40))
+    ((213, 94, 0), (0, 0, 0))
     """
+    letters = letters or letter_size(image.size)
     drawn = image.convert("RGB")
     draw = ImageDraw.Draw(drawn)
     shown = [(mark, box) for mark in marks if (box := clipped(mark.box, image.size)) is not None]
     for mark, box in shown:
-        _draw_box(draw, box, mark, image.size)
+        _draw_box(draw, box, mark, letters)
     taken: list[Pixels] = []
     for mark, box in reversed(shown):
         if mark.text:
-            taken.append(_draw_label(draw, box, mark, taken, image.size))
+            taken.append(_draw_label(draw, box, mark, taken, image.size, letters))
     return drawn
 
 
-def line_width(size: tuple[int, int], *, is_thin: bool = False) -> int:
-    """Return the width of lines on an image, in pixels."""
-    return max(1, round(max(size) / 420)) if is_thin else max(2, round(max(size) / 210))
+def line_width(letters: int, *, is_thin: bool = False) -> int:
+    """Return the width of lines beside letters of this height, in pixels.
+
+    >>> line_width(17), line_width(17, is_thin=True)
+    (3, 2)
+    """
+    return max(1, round(letters / 11)) if is_thin else max(2, round(letters / 5.5))
 
 
-def _draw_box(draw: ImageDraw.ImageDraw, box: Pixels, mark: Mark, size: tuple[int, int]) -> None:
-    width = line_width(size, is_thin=mark.is_thin)
+def _draw_box(draw: ImageDraw.ImageDraw, box: Pixels, mark: Mark, letters: int) -> None:
+    width = line_width(letters, is_thin=mark.is_thin)
     edge = max(1, width // 2)  # light around the line, for dark ground
     draw.rectangle(_grown(box, edge), outline=(255, 255, 255), width=width + 2 * edge)
     if not mark.is_dashed:
@@ -100,14 +120,18 @@ def _draw_box(draw: ImageDraw.ImageDraw, box: Pixels, mark: Mark, size: tuple[in
         return
     left, top, right, bottom = box
     dash = 4 * width
-    for start in range(left, right + 1, 2 * dash):
-        end = min(start + dash - 1, right)
-        draw.rectangle((start, top, end, min(top + width - 1, bottom)), fill=COLOURS[mark.colour])
-        draw.rectangle((start, max(bottom - width + 1, top), end, bottom), fill=COLOURS[mark.colour])
-    for start in range(top, bottom + 1, 2 * dash):
-        end = min(start + dash - 1, bottom)
-        draw.rectangle((left, start, min(left + width - 1, right), end), fill=COLOURS[mark.colour])
-        draw.rectangle((max(right - width + 1, left), start, right, end), fill=COLOURS[mark.colour])
+    for first, last in _dashes(left, right, dash):
+        draw.rectangle((first, top, last, min(top + width - 1, bottom)), fill=COLOURS[mark.colour])
+        draw.rectangle((first, max(bottom - width + 1, top), last, bottom), fill=COLOURS[mark.colour])
+    for first, last in _dashes(top, bottom, dash):
+        draw.rectangle((left, first, min(left + width - 1, right), last), fill=COLOURS[mark.colour])
+        draw.rectangle((max(right - width + 1, left), first, right, last), fill=COLOURS[mark.colour])
+
+
+def _dashes(start: int, end: int, dash: int) -> Iterator[tuple[int, int]]:
+    """Give the first and last pixel of each dash of a line."""
+    for first in range(start, end + 1, 2 * dash):
+        yield first, min(first + dash - 1, end)
 
 
 def _grown(box: Pixels, by: int) -> Pixels:
@@ -115,9 +139,10 @@ def _grown(box: Pixels, by: int) -> Pixels:
 
 
 def _draw_label(
-    draw: ImageDraw.ImageDraw, box: Pixels, mark: Mark, taken: Sequence[Pixels], size: tuple[int, int]
-) -> Pixels:
-    letters = letter_size(size)
+    draw: ImageDraw.ImageDraw, box: Pixels, mark: Mark, taken: Sequence[Pixels], size: tuple[int, int],
+    letters: int,
+) -> Pixels:  # fmt: skip
+    """Draw a label where there is room, and return where it is."""
     pad = max(2, letters // 4)
     text = fitted(drawable(mark.text, _MOST_CHARACTERS), letters, size[0] - 2 * pad)
     width, height = length(text, letters) + 2 * pad, letters + 2 * pad

@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 from PIL.PngImagePlugin import PngInfo
 
 from shortcut_miner.drawing.letters import drawable, fitted, font, wrapped
-from shortcut_miner.drawing.marks import Mark, draw_marks
+from shortcut_miner.drawing.marks import Mark, draw_marks, letter_size
 
 _LEAST_SIDE, _MOST_SIDE = 640, 1600  # of an image on a sheet, in pixels
 _SPACE = 24
@@ -67,7 +67,12 @@ def png_of(sheet: Sheet) -> bytes:
 
     Images are drawn 640 to 1,600 pixels long, those of a row equally high.
     """
-    rows = [[(panel, _drawn(panel, height)) for panel in row] for row, height in _with_heights(sheet.rows)]
+    sizes = [[_size(panel.image, height) for panel in row] for row, height in _with_heights(sheet.rows)]
+    letters = max(letter_size(size) for row in sizes for size in row)
+    rows = [
+        [(panel, _drawn(panel, size, letters)) for panel, size in zip(row, row_sizes, strict=True)]
+        for row, row_sizes in zip(sheet.rows, sizes, strict=True)
+    ]
     width = max(sum(image.width + _SPACE for _, image in row) for row in rows) - _SPACE
     words = _words(sheet, width)
     heights = [row[0][1].height + (_TITLE if any(panel.title for panel, _ in row) else 0) for row in rows]
@@ -101,17 +106,21 @@ def _factor(image: Image.Image) -> float:
     return min(max(longest, _LEAST_SIDE), _MOST_SIDE) / longest
 
 
-def _drawn(panel: Panel, height: int) -> Image.Image:
+def _size(image: Image.Image, height: int) -> tuple[int, int]:
+    return max(1, round(image.width * height / image.height)), height
+
+
+def _drawn(panel: Panel, size: tuple[int, int], letters: int) -> Image.Image:
     """Return a panel's image at its size on the sheet, with its boxes drawn at that size."""
     image = panel.image
-    size = (max(1, round(image.width * height / image.height)), height)
     across, down = size[0] / image.width, size[1] / image.height
     marks = [
         dataclasses.replace(one, box=(x1 * across, y1 * down, x2 * across, y2 * down))
         for one in panel.marks
         for x1, y1, x2, y2 in [one.box]
     ]
-    return draw_marks(image if size == image.size else image.resize(size, Image.Resampling.LANCZOS), marks)
+    shown = image if size == image.size else image.resize(size, Image.Resampling.LANCZOS)
+    return draw_marks(shown, marks, letters)
 
 
 def _place_row(page: Image.Image, row: Sequence[tuple[Panel, Image.Image]], top: int, height: int) -> None:

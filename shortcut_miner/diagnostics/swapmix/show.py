@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from shortcut_miner.drawing.sheets import Panel
 
 SHOWN = 4  # swaps, unless told otherwise
+# Files that a build read, which may have been moved since.
+ROLES = tuple(
+    f"{side}{role}" for side in ("", "donor_") for role in ("detections", "detections_info", "scene_graphs")
+)
 _EXPECTED = "the files that it was built from"
 _LEGEND = {"blue": "the region that changes", "vermilion": "the donor, whose features it takes"}
 
