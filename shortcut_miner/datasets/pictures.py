@@ -215,8 +215,8 @@ def other_files(reading: "Reading", manifest: Mapping[str, Any], role: str) -> l
         return []
     names = examples([one["name"] for one in recorded])
     return [
-        f"{option_name(role)}: {examples([one.file.name for one in parts])} is not as what was read by the "
-        f"build ({names}); its boxes may be numbered otherwise"
+        f"{option_name(role)}: {examples([one.file.name for one in parts])} is not what the build read "
+        f"({names}): its boxes may be numbered otherwise"
     ]
 
 
