@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from shortcut_miner.cli.console import note, print_fields, print_json, warn
-from shortcut_miner.cli.options import DONE, INPUTS, OUTPUT, Shown
+from shortcut_miner.cli.options import DONE, INPUTS, OUT_IS_NEEDED, OUTPUT, Shown
 from shortcut_miner.errors import ConfigError
 
 if TYPE_CHECKING:
     from shortcut_miner.datasets.pictures import Picture
 
-PNG_IS_NEEDED = "PNG to write; an earlier picture is replaced, no other file. Needed, except with --dry-run."
 ImagesGiven = Annotated[
     str | None,
     Parameter(
@@ -23,7 +22,14 @@ ImagesGiven = Annotated[
     ),
 ]
 FilesGiven = Annotated[list[Path] | None, Parameter(group=INPUTS, consume_multiple=1, negative=())]
-PictureOut = Annotated[Path | None, Parameter(name="--out", group=OUTPUT, help=PNG_IS_NEEDED)]
+PictureOut = Annotated[
+    Path | None,
+    Parameter(
+        name="--out",
+        group=OUTPUT,
+        help=f"PNG to write; an earlier picture is replaced, no other file. {OUT_IS_NEEDED}",
+    ),
+]
 
 
 def check_out_given(out: Path | None, *, dry_run: bool) -> None:
