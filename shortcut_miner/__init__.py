@@ -16,6 +16,7 @@ from shortcut_miner.version import __version__ as __version__
 globals().pop("NAMES")  # of the star import, the rooms alone are meant
 
 if TYPE_CHECKING:
+    from shortcut_miner.demo.files import write_demo_world as write_demo_world
     from shortcut_miner.diagnostics.vqa_ce.build import build as build_vqa_ce
     from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig as VqaCeConfig
     from shortcut_miner.diagnostics.vqa_ce.config import VqaCeFiles as VqaCeFiles
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from shortcut_miner.mining.frames.mlxtend import to_mlxtend as to_mlxtend
     from shortcut_miner.mining.frames.tables import match_rules as match_rules
     from shortcut_miner.mining.frames.tables import mine_rules as mine_rules
+    from shortcut_miner.recipes.run import run_recipe as run_recipe
     from shortcut_miner.repeating import repeat as repeat
     from shortcut_miner.scoring.accuracy import score_questions as score_questions
     from shortcut_miner.sources.answers.predictions import read_predictions as read_predictions
@@ -41,9 +43,11 @@ _LAZY = {
     "VqaCeFiles": ("shortcut_miner.diagnostics.vqa_ce.config", "VqaCeFiles"),
     "export": ("shortcut_miner.exports.export", "export"),
     "repeat": ("shortcut_miner.repeating", "repeat"),
+    "run_recipe": ("shortcut_miner.recipes.run", "run_recipe"),
     "read_vqa": ("shortcut_miner.sources.questions.vqa", "read_vqa"),
     "read_predictions": ("shortcut_miner.sources.answers.predictions", "read_predictions"),
     "score_questions": ("shortcut_miner.scoring.accuracy", "score_questions"),
+    "write_demo_world": ("shortcut_miner.demo.files", "write_demo_world"),
 }
 
 __all__ = [
@@ -58,11 +62,13 @@ __all__ = [
     "read_predictions",
     "read_vqa",
     "repeat",
+    "run_recipe",
     "score_questions",
     "score_vqa_ce",
     "to_mlxtend",
+    "write_demo_world",
 ]
-__all__ += _ROOMS
+__all__.extend(_ROOMS)
 
 
 def __getattr__(name: str) -> Any:

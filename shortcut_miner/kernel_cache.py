@@ -4,9 +4,11 @@ numba takes the first of three folders that can be written: the one that ``NUMBA
 ``__pycache__`` beside the sources, the user's cache folder. Where there is none (an install that is
 read-only, a home that can't be written), and where the one that it would take is open to other users, who
 could put code there, a private folder among the temporary files is named instead, before any kernel is
-imported.
+imported. Kernels of other sources go: numba looks at the file of a kernel alone, but the tuples that it takes
+may be gone, or have other fields, since it was compiled.
 """
 
+import contextlib
 import os
 import stat
 import sys
@@ -16,6 +18,7 @@ from pathlib import Path
 from shortcut_miner.errors import ConfigError
 
 _VARIABLE = "NUMBA_CACHE_DIR"
+_STAMP = "kernels.sha256"
 
 
 def prepare(sources: Path) -> str | None:
@@ -29,6 +32,7 @@ def prepare(sources: Path) -> str | None:
     for folder in cache_folders(sources):
         if _can_be_written(folder):
             if _is_private(folder):
+                _forget_stale(folder, sources)
                 return None
             why = f"{folder} can be written by other users"
             break
@@ -40,6 +44,9 @@ def prepare(sources: Path) -> str | None:
         from numba.core import config
 
         config.CACHE_DIR = str(chosen)
+    own = cache_folders(sources)[0]
+    own.mkdir(exist_ok=True)
+    _forget_stale(own, sources)
     return f"compiled kernels are kept in {chosen}: {why}. Set {_VARIABLE} to a folder of your own to choose."
 
 
@@ -55,6 +62,29 @@ def cache_folders(sources: Path) -> list[Path]:
         sources / "__pycache__",
         *([users / "numba" / own] if users else []),
     ]
+
+
+def _forget_stale(folder: Path, sources: Path) -> None:
+    """Remove the kernels in a cache folder unless they were compiled from these sources."""
+    digest, stamp = _digest_of(sources), folder / _STAMP
+    with contextlib.suppress(OSError):
+        if stamp.is_file() and stamp.read_text(encoding="ascii") == digest:
+            return
+        for path in (*folder.glob("*.nbi"), *folder.glob("*.nbc")):
+            path.unlink(missing_ok=True)
+        stamp.write_text(digest, encoding="ascii")
+
+
+def _digest_of(sources: Path) -> str:
+    """Return what tells a folder of kernels, and the tuples beside it that they take, from others."""
+    import hashlib
+
+    found = hashlib.sha256()
+    for path in (*sorted(sources.glob("*.py")), *sorted(sources.parent.glob("*.py"))):
+        text = path.read_bytes()
+        if path.parent == sources or b"(NamedTuple)" in text:
+            found.update(hashlib.sha256(text).digest())
+    return found.hexdigest()
 
 
 def _user_cache() -> Path | None:

@@ -7,13 +7,12 @@ inputs lay is in ``run.json``; they are also found, by size and digest, in a fol
 import dataclasses
 import inspect
 import tempfile
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from shortcut_miner import rooms
-from shortcut_miner.datasets.reports import BuildReport
+from shortcut_miner.builders import Builder, builders
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.journal import digest_of, finish_interrupted, is_plain_name
 from shortcut_miner.options import PathText, as_path, as_path_if_given, option_name
@@ -21,7 +20,6 @@ from shortcut_miner.sources.opening.files import find_file
 from shortcut_miner.storage import MANIFEST, RUN_RECORD, read_json_file
 from shortcut_miner.version import __version__
 
-Builder = Callable[..., BuildReport]
 Record = Mapping[str, Any]  # of one file, in a manifest's inputs
 
 
@@ -61,17 +59,6 @@ class Repetition:
     def differing(self) -> dict[str, str]:
         """The files that are not the same in both folders."""
         return {name: found for name, found in self.files.items() if found != "same"}
-
-
-def builders() -> dict[str, Builder]:
-    """Return what builds each kind of folder again, by command: the rooms' own functions in Python."""
-    found: dict[str, Builder] = {}
-    for name in rooms.NAMES:
-        front = getattr(rooms, name)
-        for verb in ("build", "sweep"):
-            if verb in front.__all__:
-                found[f"{name.replace('_', '-')} {verb}"] = getattr(front, verb)
-    return found
 
 
 def repeat(

@@ -70,9 +70,9 @@ def work_folder(out: Path | None, purpose: Mapping[str, Any], within: Path | Non
         except OutputError:
             raise
         except (SourceError, ConfigError, SchemaError):
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
             raise
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
 
 
 @contextlib.contextmanager
@@ -91,6 +91,13 @@ def kept_folder(folder: Path, purpose: Mapping[str, Any]) -> Iterator[Path]:
             if error.errno is not None and error.filename is None:  # of a full disk, such as this one's
                 error.filename = str(folder)
             raise
+
+
+@contextlib.contextmanager
+def one_run_in(folder: Path) -> Iterator[None]:
+    """Keep other runs out of a folder, made if missing; raise ConfigError if one is at work there."""
+    with _lock(folder):
+        yield
 
 
 def finish_part(folder: Path, name: str, facts: Mapping[str, Any], files: Iterable[str]) -> None:
@@ -179,11 +186,24 @@ def _start_over_unless(folder: Path, record: Mapping[str, Any]) -> None:
         )
     if found == record:
         return
-    for one in folder.iterdir():  # work.json goes last: until then the folder is told by it
-        if one != path:
-            shutil.rmtree(one) if one.is_dir() and not one.is_symlink() else one.unlink()
+    _empty(folder)
     with drafted(path) as draft:
         draft.write_text(json.dumps(record), encoding="utf-8")
+
+
+def _empty(folder: Path) -> None:
+    """Remove all but work.json, by which the folder is told if this is cut off."""
+    for one in folder.iterdir():
+        if one.name != WORK_RECORD:
+            shutil.rmtree(one) if one.is_dir() and not one.is_symlink() else one.unlink()
+
+
+def _remove(folder: Path) -> None:
+    """Remove a work folder as far as that is possible, work.json last."""
+    with contextlib.suppress(OSError):
+        _empty(folder)
+        (folder / WORK_RECORD).unlink()
+        folder.rmdir()
 
 
 def _record_in(path: Path) -> dict[str, Any] | None:
@@ -195,6 +215,17 @@ def _record_in(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found.get("package") == _PACKAGE else None
 
 
+def _holder(folder: Path) -> str:
+    """Return who holds a folder's lock, if the system tells: Linux does of processes of this machine."""
+    with contextlib.suppress(OSError):
+        inode = str(folder.stat().st_ino)
+        for line in Path("/proc/locks").read_text(encoding="ascii").splitlines():
+            _, kind, _, _, process, file, *_ = line.replace(" ->", "").split()
+            if kind == "FLOCK" and file.rpartition(":")[2] == inode:
+                return f" (process {process})"
+    return ""
+
+
 @contextlib.contextmanager
 def _writing(folder: Path) -> Iterator[None]:
     """Turn what the file system can raise into ConfigErrors that name the folder."""
@@ -202,8 +233,8 @@ def _writing(folder: Path) -> Iterator[None]:
         yield
     except BlockingIOError as error:
         raise ConfigError(
-            f"{folder}: got a folder in which another run is at work, expected one run at a time. Wait for "
-            "it, or choose another folder."
+            f"{folder}: got a folder in which another run{_holder(folder)} is at work, expected one run at a "
+            "time. Wait for it, or choose another folder."
         ) from error
     except OSError as error:
         raise ConfigError(

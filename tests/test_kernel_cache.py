@@ -192,3 +192,29 @@ def test_a_read_only_install_and_home(tmp_path: Path) -> None:
     assert starts == "[0, 2, 3]"
     assert where.startswith(str(tmp_path / "tmp" / f"shortcut-miner-{os.getuid()}" / "kernels_numba_"))
     assert [*Path(where).glob("filter.child_starts-*.nbi")]
+
+
+def test_kernels_of_other_sources_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their index names tuples that may be gone, which numba can't read then."""
+    sources = tmp_path / "package" / "kernels"
+    sources.mkdir(parents=True)
+    tuples, plain = sources.parent / "arrays.py", sources.parent / "other.py"
+    for path in (tuples, plain, sources / "mine.py"):
+        path.write_text("class A(NamedTuple): ..." if path == tuples else "")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    folder = kernel_cache.cache_folders(sources)[0]
+
+    def is_kept_after(path: Path, text: str) -> bool:
+        compiled = [folder / "mine.f.nbi", folder / "mine.f.1.nbc"]
+        for one in compiled:
+            one.touch()
+        path.write_text(text)
+        assert kernel_cache.prepare(sources) is None
+        assert compiled[0].exists() == compiled[1].exists()
+        return compiled[0].exists()
+
+    assert kernel_cache.prepare(sources) is None
+    assert is_kept_after(plain, "changed = True")
+    assert not is_kept_after(tuples, "class B(NamedTuple): ...")
+    assert not is_kept_after(sources / "mine.py", "changed = True")
+    assert is_kept_after(plain, "changed = False")

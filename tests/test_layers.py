@@ -40,7 +40,7 @@ LAYERS = (
     ("mining", "scoring"),
     ("datasets",),
     ("diagnostics",),
-    ("rooms",),
+    ("rooms", "builders"),
     ("exports",),
     ("report", "recipes", "demo", "repeating"),
     ("cli", "__main__"),

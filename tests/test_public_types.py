@@ -22,6 +22,7 @@ CALLS: dict[str, Callable[[Any], object]] = {
     "read_vqa": lambda value: sm.read_vqa(value, value),
     "read_predictions": sm.read_predictions,
     "score_questions": lambda value: sm.score_questions(value, value),
+    "write_demo_world": sm.write_demo_world,
     "vqa_ce.score": lambda value: sm.vqa_ce.score(value, {}),
     "rad.build": lambda value: sm.rad.build(questions=value),
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from cyclopts import App, Parameter
 
 from shortcut_miner import rooms
+from shortcut_miner.cli import recipe
 from shortcut_miner.cli.arguments import prepare_arguments
 from shortcut_miner.cli.command import ENTER, Command
 from shortcut_miner.version import __version__
@@ -82,7 +83,11 @@ _OTHER_COMMANDS = (
     ),
 )
 _ROOMS = tuple(import_module(f"shortcut_miner.cli.{name}") for name in rooms.NAMES)
-COMMANDS: tuple[Command, ...] = (*(command for room in _ROOMS for command in room.COMMANDS), *_OTHER_COMMANDS)
+COMMANDS: tuple[Command, ...] = (
+    *(command for room in _ROOMS for command in room.COMMANDS),
+    *_OTHER_COMMANDS,
+    *recipe.COMMANDS,
+)
 
 _EXIT_CODES = """\
 Exit codes: 0 done; 1 a check failed; 2 bad usage or bad input; 3 finished but incomplete;
@@ -109,7 +114,18 @@ def build_app() -> App:
             _register(group, command)
     for command in _OTHER_COMMANDS:
         _register(app, command)
+    app.command(_recipe_group())
     return app
+
+
+def _recipe_group() -> App:
+    """Return ``recipe``, which takes a recipe's name, or the word list or show."""
+    by_name, *others = recipe.COMMANDS
+    group = App(name=by_name.words[0], help=by_name.help, help_epilogue=by_name.epilogue)
+    group.default(recipe.recipe)
+    for command in others:
+        _register(group, command)
+    return group
 
 
 def _console_for_help() -> "Console | None":

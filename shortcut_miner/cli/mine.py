@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from shortcut_miner.cli.console import note, print_json, print_text, progress
+from shortcut_miner.cli.console import note, print_json, print_text, progress, warn
 from shortcut_miner.cli.kernels import IN_SHARDS, ROW_DIGESTS, watched
 from shortcut_miner.cli.mine_options import DEFAULT_SEARCH, DEFAULT_TABLE, SearchOptions, TableOptions
 from shortcut_miner.cli.options import (
@@ -136,7 +136,7 @@ def _mine_shard(
         )
     with progress(shown) as told, watched(shown, told, KERNELS_OF_A_SHARD):
         from shortcut_miner.cli.mined_rows import open_rows
-        from shortcut_miner.mining.sharding.jobs import ShardJob, mine_shard
+        from shortcut_miner.mining.sharding.jobs import ShardJob, excess_text, mine_shard
         from shortcut_miner.mining.sharding.plans import read_plan
 
         _, rows = open_rows(work, names=False)
@@ -147,7 +147,7 @@ def _mine_shard(
                 f"--shard: got {shard}, expected one of the {len(groups):,} shards in {work}{numbers}. "
                 "Change --shard."
             )
-        mine_shard(
+        needed = mine_shard(
             ShardJob(
                 folder=work,
                 rows=rows,
@@ -157,6 +157,8 @@ def _mine_shard(
                 memory=memory_bytes(memory),
             )
         )
+    if needed:
+        warn(excess_text(needed))
     if shown.format == "json":
         print_json({"shard": shard, "shards": len(groups)})
     else:

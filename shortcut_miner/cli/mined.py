@@ -69,11 +69,14 @@ def mine_table(
             read, rows = open_rows(folder)
         else:
             read, rows = read_in_memory(run, path, batches, config)
+        warnings: list[str] = []
         found = search_rules(
             rows, limits, allow_incomplete=True, distribution=distribution,
             threads=run.threads, backend=chosen, costs=run.costs, on_stage=on_stage,
+            counts=run.limits, warnings=warnings,
         )  # fmt: skip
-        return written_rules(run, read, rows, found, out, show)
+        facts = replace(read.facts, warnings=(*read.facts.warnings, *warnings))
+        return written_rules(run, replace(read, facts=facts), rows, found, out, show)
 
 
 def written_rules(

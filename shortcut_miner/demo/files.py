@@ -23,6 +23,7 @@ from shortcut_miner.demo.observers import (
     sure_labels,
 )
 from shortcut_miner.demo.scenes import PLANTED
+from shortcut_miner.options import PathText, as_path
 
 INFO = {
     "description": "A synthetic world with planted shortcuts, drawn by shortcut_miner.demo.",
@@ -83,12 +84,12 @@ class DemoWorld:
     shortcuts: tuple[PlantedShortcut, ...]
 
 
-def write_demo_world(out: Path, *, seed: int = 0, force: bool = False) -> DemoWorld:
+def write_demo_world(out: PathText, *, seed: int = 0, force: bool = False) -> DemoWorld:
     """Write the demo world's ten files into `out` and return their paths and the planted facts.
 
     Parameters
     ----------
-    out : Path
+    out : str or Path
         Folder, made if it does not exist; files of an earlier demo world are replaced.
     seed : int
         The same seed gives the same bytes.
@@ -100,13 +101,14 @@ def write_demo_world(out: Path, *, seed: int = 0, force: bool = False) -> DemoWo
     ConfigError
         `out` is a file or can't be written, or has files that are not the demo's.
     """
+    folder = as_path("out", out)
     drawn = _draw(seed)
-    with demo_folder(out, seed, force=force) as staging:
+    with demo_folder(folder, seed, force=force) as staging:
         for role, content in _contents(drawn).items():
             # dumps, not dump: only the former runs in C.
             text = json.dumps(content, separators=(",", ":"))
             (staging / FILE_NAMES[role]).write_text(text + "\n", encoding="utf-8")
-    paths = {role: out / name for role, name in FILE_NAMES.items()}
+    paths = {role: folder / name for role, name in FILE_NAMES.items()}
     return DemoWorld(**paths, shortcuts=tuple(_planted(one, drawn) for one in PLANTED))
 
 

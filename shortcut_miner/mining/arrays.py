@@ -24,7 +24,7 @@ class Level(NamedTuple):
 
 
 class KeptRows(NamedTuple):
-    """Rows as CSR with room for more; ``size`` is (rows, items, first items among these, rows merged so far).
+    """Rows as CSR with room for more; ``size`` is (rows, items, rows merged so far).
 
     Those merged so far are the first ones, all different. ``table`` finds them: it has a row's hash in its
     upper half and the row's number + 1 in its lower one, else 0.

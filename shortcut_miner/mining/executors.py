@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import re
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -29,7 +30,7 @@ RETRIES = 3
 _POLL_SECONDS = 1.0
 _CONNECT_SECONDS = 30.0
 # Measured: what a worker holds before it has any rows.
-_BYTES_A_PROCESS = 250_000_000
+BYTES_A_PROCESS = 250_000_000
 # Of a cluster, whose size may change: more shards than it has workers cost little, fewer leave some idle.
 _GUESSED_WORKERS = 8
 # The names that submitit gives parameters of any cluster; others are SLURM's.
@@ -70,8 +71,9 @@ def resolve_engine(executor: str | Executor | None, memory: int | None = None) -
     Parameters
     ----------
     executor : str, Executor or None
-        "local" (a process for each processor), "local[N]", "dask://HOST:PORT", "slurm",
-        "slurm:NAME=VALUE,..."; an executor of any engine, which stays open; or None: this process.
+        "local" (a process for each processor), "local[N]": both start the script again in each process, so
+        that from Python what it does stands below ``if __name__ == "__main__":``; "dask://HOST:PORT",
+        "slurm", "slurm:NAME=VALUE,..."; an executor of any engine, which stays open; or None: this process.
     memory : int, optional
         Bytes that this process and its workers on this machine may hold.
 
@@ -153,7 +155,7 @@ def _local(executor: str, memory: int | None) -> Engine:
     if executor != "local" and not (text.isdecimal() and int(text) >= 1):
         reject("executor", executor, f"a number of 1 or more in local[N], or {_FORMS}")
     workers = int(text) if text else _processors()
-    least = (workers + 1) * _BYTES_A_PROCESS
+    least = (workers + 1) * BYTES_A_PROCESS
     if memory is not None and memory < least:
         told = f"{least:,} bytes or more: each of {workers:,} workers takes a quarter GB itself"
         reject("memory", memory, told)
@@ -223,6 +225,17 @@ async def _meet(address: str) -> None:
 
     comm = await asyncio.wait_for(connect(address, timeout=_CONNECT_SECONDS), 2 * _CONNECT_SECONDS)
     comm.abort()
+
+
+def parts_at_a_time() -> int:
+    """Return how many parts this process works on at a time: in a Dask worker one a thread."""
+    distributed = sys.modules.get("distributed")
+    if distributed is None:
+        return 1
+    try:
+        return int(distributed.get_worker().state.nthreads)
+    except ValueError:  # no worker
+        return 1
 
 
 # ---- SLURM ----

@@ -50,9 +50,18 @@ def which_fit() -> str:
     return f"which fit in the free memory at about {BYTES_AN_ANTECEDENT} bytes each"
 
 
-def check_fits(rules: int, bytes_a_rule: int) -> None:
-    """Raise ConfigError unless what is about to be made of so many rules fits in memory."""
+def check_fits(rules: int, bytes_a_rule: int, budget: int | None = None) -> None:
+    """Raise ConfigError unless what is about to be made of so many rules fits in memory.
+
+    It has to fit in the free memory and in what this process holds less than `budget`, if there is one.
+    """
     size, free = rules * bytes_a_rule, free_memory()
+    if budget is not None and size > (spare := max(0, budget - held())) and spare < free:
+        raise ConfigError(
+            f"rules: got {rules:,}, for which about {size / 1e9:.1f} GB are needed, expected at most the "
+            f"{spare / 1e9:.1f} GB that --memory leaves. Raise --memory, min_count or min_confidence, or "
+            "choose a superset_filter."
+        )
     if size > free:
         raise ConfigError(
             f"rules: got {rules:,}, for which about {size / 1e9:.1f} GB are needed, expected at most the "

@@ -59,6 +59,8 @@ def search_rules(
     backend: str | Backend = "auto",
     costs: list[StageCost] | None = None,
     on_stage: Callable[[str], None] | None = None,
+    counts: dict[str, int] | None = None,
+    warnings: list[str] | None = None,
 ) -> FoundRules:
     """Return the rules of rows, in rule order.
 
@@ -82,6 +84,8 @@ def search_rules(
         Filled with the costs of the stages "mine" and "filter".
     on_stage : callable, optional
         Told each stage's name before it starts.
+    counts, warnings
+        See :func:`shortcut_miner.mining.sharding.run.mine_in_shards`.
 
     Raises
     ------
@@ -100,8 +104,9 @@ def search_rules(
             antecedents = mine_antecedents(rows, limits, threads, chosen)
         else:
             antecedents = mine_in_shards(
-                rows, limits, where, backend=chosen, threads=threads, on_stage=on_stage
-            )
+                rows, limits, where,
+                backend=chosen, threads=threads, on_stage=on_stage, counts=counts, warnings=warnings,
+            )  # fmt: skip
     if not (antecedents.is_complete or allow_incomplete):
         raise ConfigError(
             f"max_rules: got more than {max_rules:,} antecedents, expected at most that many"

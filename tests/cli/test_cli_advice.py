@@ -38,7 +38,7 @@ NOT_SAID = {
     ("export", "shortcut_miner.exports.export._some_of", "--on-missing"),  # the end of a score command
 }
 # Writes no folder of results: what publishing says is never said there.
-NOT_PUBLISHED = ("shard",)
+NOT_PUBLISHED = ("shard", "recipe list", "recipe show")
 
 
 @dataclass

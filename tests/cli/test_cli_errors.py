@@ -107,6 +107,8 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "inspect": ("PATHS",),
     "export": ("FOLDER", "--to", "--out"),
     "repeat": ("FOLDER",),
+    "recipe": ("NAME",),
+    "recipe show": ("NAME",),
 }  # fmt: skip
 INSTEAD = {"mine": ", or --shard instead"} | dict.fromkeys(
     ("vqa-ce build", "vqa-ce sweep"), ", or --table instead"

@@ -63,6 +63,7 @@ def test_ways_through_files_give_the_same_bytes(way: str, table: Path, run_cli: 
     assert json.loads(Path("whole/manifest.json").read_text())["counts"]["rules"] > 50
     told = json.loads(Path("parts/run.json").read_text())
     assert told["limits"].get("memory") == (3_000_000_000 if way == "memory" else None)
+    assert told["limits"]["shards"] >= 1
     left = {path.name for path in Path().iterdir()} - {"table.parquet", "whole", "parts"}
     assert left == ({"between"} if way == "work" else set())
     assert not left or [*Path("between").iterdir()] == []

@@ -307,9 +307,9 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def dask_worker(scheduler: str, folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+def dask_worker(scheduler: str, folder: Path, threads: int = 1) -> Iterator[subprocess.Popen[bytes]]:
     code = "from distributed.cli.dask_worker import main; main()"
-    options = ["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(folder)]
+    options = ["--nthreads", str(threads), "--no-nanny", "--no-dashboard", "--local-directory", str(folder)]
     with running("-c", code, f"tcp://{scheduler}", "--host", "127.0.0.1", *options) as process:
         yield process
 
@@ -329,6 +329,15 @@ def test_dask_with_a_worker_killed_meanwhile(scheduler: str, single: Antecedents
         )
         killer.join()
     assert is_single(found, single)
+
+
+def test_a_dask_worker_works_on_a_part_a_thread(scheduler: str, tmp_path: Path) -> None:
+    assert executors.parts_at_a_time() == 1
+    with (
+        dask_worker(scheduler, tmp_path / "a", threads=3),
+        resolve_engine(f"dask://{scheduler}").open(tmp_path) as pool,
+    ):
+        assert pool.submit(executors.parts_at_a_time).result(PATIENCE) == 3
 
 
 # ---- submitit ----

@@ -181,6 +181,17 @@ class TestFreeMemory:
         nothing_but["/proc/meminfo"] = "MemAvailable: 1 kB\n"
         assert memory.fitting_rules() == 10_000
 
+    def test_what_the_budget_does_not_hold_is_told_too(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(memory, "free_memory", lambda: 10**12)
+        monkeypatch.setattr(memory, "held", lambda: 10**9)
+        memory.check_fits(2_000_000, 500, 2 * 10**9)
+        with pytest.raises(ConfigError) as error:
+            memory.check_fits(2_000_001, 500, 2 * 10**9)
+        assert str(error.value) == (
+            "rules: got 2,000,001, for which about 1.0 GB are needed, expected at most the 1.0 GB that "
+            "--memory leaves. Raise --memory, min_count or min_confidence, or choose a superset_filter."
+        )
+
     def test_what_does_not_fit_is_told_before_it_is_made(self) -> None:
         memory.check_fits(10_000, 500)
         with pytest.raises(ConfigError) as error:

@@ -12,7 +12,7 @@ from plain import skewed_rows
 from strategies import Table, encode, tables
 
 from shortcut_miner.encoding import encode_training, keep_top_answers
-from shortcut_miner.errors import SourceError
+from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.mining.antecedents import Antecedents, MiningConfig
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.miner import mine_antecedents, mine_first_items
@@ -26,6 +26,7 @@ from shortcut_miner.row_files import RowWriter
 from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.questions.vqa import read_vqa
 from shortcut_miner.transactions import Transactions, Vocabulary
+from shortcut_miner.work_folders import one_run_in
 
 SHARDS = (1, 2, 7, 64)
 
@@ -181,8 +182,7 @@ def test_groups_are_cut_until_their_rows_fit() -> None:
     def needed(group: tuple[int, int]) -> int:
         kept = kept_rows(rows, counted.order(2), *group, merge=True)
         assert kept is not None
-        places = np.searchsorted(group, np.argsort(counted.order(2))[kept.items], side="right")
-        return suffixes.bytes_of_rows(len(kept), len(kept.items), np.count_nonzero(places == 1))
+        return suffixes.bytes_of_rows(kept, counted.order(2)[slice(*group)], 1)
 
     whole = needed((0, 30))
     plan = plan_shards(counted, len(rows), config, shards=None, room=whole // 2)
@@ -205,10 +205,40 @@ def test_the_digest_of_rows_knows_no_blocks(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_shard_of_more_rows_than_fit_is_halved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = encode(skewed_rows(300, 20, seed=9))
     config = MiningConfig(min_count=2, max_rules=10**6)
-    monkeypatch.setattr(jobs, "room_for_rows", lambda memory: 300 * suffixes.BYTES_A_ROW)
+    monkeypatch.setattr(jobs, "room_for_rows", lambda *_: 300 * suffixes.BYTES_A_ROW)
     found = mine_in_shards(rows, config, Distribution(shards=1, work=tmp_path))
     assert_same(found, mine_antecedents(rows, config))
     assert len(list(tmp_path.glob("found-*.npz"))) > 1
+
+
+def test_an_item_of_more_rows_than_fit_is_mined_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = encode(skewed_rows(300, 20, seed=9))
+    config = MiningConfig(min_count=2, max_rules=10**6)
+    counts: dict[str, int] = {}
+    warnings: list[str] = []
+
+    def mine() -> None:
+        found = mine_in_shards(rows, config, Distribution(shards=3), counts=counts, warnings=warnings)
+        assert_same(found, mine_antecedents(rows, config))
+
+    mine()
+    assert (counts, warnings) == ({"shards": 3}, [])
+    monkeypatch.setattr(jobs, "room_for_rows", lambda *_: 1)
+    monkeypatch.setattr(jobs, "bytes_of_rows", lambda *_: 3 * 10**9)
+    mine()
+    assert warnings == [
+        "the rows of one item need about 3.0 GB, more than there is for a shard's rows; they were mined all "
+        "the same. To hold them takes about --memory 6.2GB."
+    ]
+
+
+def test_two_runs_in_one_folder_are_refused(tmp_path: Path) -> None:
+    rows = encode(skewed_rows(50, 8, seed=9))
+    with (
+        one_run_in(tmp_path),
+        pytest.raises(ConfigError, match=r"another run.* is at work, expected one run at"),
+    ):
+        mine_in_shards(rows, MiningConfig(min_count=2, max_rules=100), Distribution(work=tmp_path))
 
 
 def test_halves_are_not_hidden_by_what_was_found_of_the_whole(
@@ -217,7 +247,7 @@ def test_halves_are_not_hidden_by_what_was_found_of_the_whole(
     rows = encode(skewed_rows(300, 20, seed=9))
     work = Distribution(shards=2, work=tmp_path)
     mine_in_shards(rows, MiningConfig(min_count=2, max_rules=60), work)
-    monkeypatch.setattr(jobs, "room_for_rows", lambda memory: 100 * suffixes.BYTES_A_ROW)
+    monkeypatch.setattr(jobs, "room_for_rows", lambda *_: 100 * suffixes.BYTES_A_ROW)
     config = MiningConfig(min_count=2, max_rules=10**6)
     assert_same(mine_in_shards(rows, config, work), mine_antecedents(rows, config))
 
@@ -266,7 +296,7 @@ def test_rows_without_room_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
     order = count_rows(rows).order(1)
     merged = kept_rows(rows, order, 6, 12, merge=True)
     assert merged is not None
-    enough = suffixes.bytes_of_rows(len(merged), len(merged.items), len(merged.items))
+    enough = suffixes.bytes_of_rows(merged, order[6:12], 1)
     assert kept_rows(rows, order, 6, 12, room=enough) is not None
     assert kept_rows(rows, order, 6, 12, room=enough - 1) is None
 

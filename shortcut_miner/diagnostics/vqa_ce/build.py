@@ -119,15 +119,18 @@ def build(
         if opened is not None and are_streamed(opened, distribution)
         else _in_memory(*given, opened)
     )
+    warnings: list[str] = []
     with ready_to_mine as ready:
         found = find_in(
             ready.prepared, config, ready.spool,
             distribution=ready.distribution, threads=run.threads, backend=chosen, costs=run.costs,
-            on_stage=on_stage,
+            on_stage=on_stage, counts=run.limits, warnings=warnings,
         )  # fmt: skip
+        facts = dataclasses.replace(ready.facts, warnings=(*ready.facts.warnings, *warnings))
         if config.max_rules is None:
             run.limits["max_rules"] = found.max_rules
-        facts, config = (ready.facts, config) if found.is_complete else _cut_off(ready.facts, config, found)
+        if not found.is_complete:
+            facts, config = _cut_off(facts, config, found)
         provenance, told = figures.describe(facts, ready.counts, found, config, limit)
         if out is not None:
             publish(

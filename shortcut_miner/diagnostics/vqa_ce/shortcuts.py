@@ -141,6 +141,8 @@ def find_in(
     backend: Backend,
     costs: list[StageCost],
     on_stage: OnStage | None,
+    counts: dict[str, int] | None = None,
+    warnings: list[str] | None = None,
 ) -> Shortcuts:
     """Return the rules of prepared training rows and the split of the validation questions.
 
@@ -164,17 +166,20 @@ def find_in(
         Filled with each stage's cost.
     on_stage : callable, optional
         Told each stage's name before it starts.
+    counts, warnings
+        See :func:`shortcut_miner.mining.search.search_rules`.
 
     Raises
     ------
     ConfigError
-        More rules than can be measured in the free memory.
+        More rules than can be measured in the memory that is left.
     """
     training = prepared.training
     mining = _search_config(config, training.transaction_count)
     found = search_rules(
         prepared.mined_rows, mining, keep_dropped=config.keep_dropped, allow_incomplete=True,
         distribution=distribution, threads=threads, backend=backend, costs=costs, on_stage=on_stage,
+        counts=counts, warnings=warnings,
     )  # fmt: skip
     rules = found.rules
     with timed(costs, "classify", on_stage):
@@ -186,7 +191,7 @@ def find_in(
         judged = judge_questions(index, answering, prepared.validation, spool, vote, threads, backend)
     evidence = None
     if measure:
-        check_fits(len(rules), BYTES_A_MEASURED_RULE)
+        check_fits(len(rules), BYTES_A_MEASURED_RULE, distribution.memory if distribution else None)
         with timed(costs, "measure", on_stage):
             evidence = rule_evidence(
                 rules, found.antecedents, training, mining,

@@ -78,7 +78,7 @@ def project_rows(offsets, items, row_order, new_name):
         if top - begin > _INSERTION_LIMIT:
             out_items[begin:top].sort()
         out_offsets[k + 1] = top
-    return out_offsets, out_items[:top].copy()
+    return out_offsets, out_items[:top]  # memory is taken as it is filled: a copy would take more
 
 
 @njit(nogil=True, cache=True)

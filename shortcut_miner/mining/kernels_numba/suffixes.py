@@ -22,16 +22,15 @@ def add_suffixes(begin, offsets, items, classes, weights, use, kept):
         if count >= len(kept.classes) or low + offsets[row + 1] - offsets[row] > len(out_items):
             reached = row
             break
-        firsts = 0
+        has_first = 0
         top = low
         for position in range(offsets[row], offsets[row + 1]):
             # No branch on kept or not: what is not kept is overwritten.
             item = items[position]
-            firsts += use[item] >> 1
+            has_first |= use[item] >> 1
             out_items[top] = item
             top += use[item] & 1
-        if firsts and classes[row] >= 0:
-            size[2] += firsts
+        if has_first and classes[row] >= 0:
             kept.classes[count] = classes[row]
             kept.weights[count] = weights[row]
             count += 1
@@ -44,11 +43,11 @@ def add_suffixes(begin, offsets, items, classes, weights, use, kept):
 def merge_rows(kept):
     """Make one row of rows with equal items and class, their weights added; all are merged then.
 
-    The table has twice as many places as there are rows, or more. How many first items are left is estimated.
+    The table has twice as many places as there are rows, or more.
     """
     offsets, items, table, size = kept.offsets, kept.items, kept.table, kept.size
     mask = len(table) - 1
-    count = size[3]
+    count = size[2]
     low = offsets[count]
     begin = low
     for row in range(count, size[0]):
@@ -75,8 +74,7 @@ def merge_rows(kept):
             table[slot] = (key << _HALF) | count
             offsets[count] = low
         begin = end
-    size[2] = size[2] * low // max(size[1], 1)
-    size[0], size[1], size[3] = count, low, count
+    size[0], size[1], size[2] = count, low, count
 
 
 @njit(nogil=True, cache=True)
@@ -89,6 +87,15 @@ def _are_equal(kept, other, row, begin, end):
     while same < end - begin and kept.items[start + same] == kept.items[begin + same]:
         same += 1
     return same == end - begin
+
+
+@njit(nogil=True, cache=True)
+def count_holders(items, item_count):
+    """Return how many rows hold each item."""
+    holders = np.zeros(item_count, np.int64)
+    for item in items:
+        holders[item] += 1
+    return holders
 
 
 @njit(nogil=True, cache=True)

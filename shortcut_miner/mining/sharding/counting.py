@@ -11,7 +11,7 @@ from shortcut_miner.row_merging import positions_of
 from shortcut_miner.transactions import RowBlocks, Transactions, Vocabulary
 
 # Rows of the sample that plans are made from.
-_SAMPLED_ROWS = 1 << 16
+_SAMPLED_ROWS = 1 << 17
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -60,13 +60,14 @@ def count_rows(rows: RowBlocks, threads: int = 1) -> Counted:
         for digest, field in zip(digests, (lengths, block.items, block.classes, block.weights), strict=True):
             digest.update(np.ascontiguousarray(field).data)
         add_totals(block.offsets, block.items, block.classes, block.weights, totals, class_counts)
-        sampled.append(_taken(block, np.arange(-before % step, len(block), step), vocabulary))
+        sampled.append(rows_at(block, np.arange(-before % step, len(block), step), vocabulary))
         before += len(block)
     together = hashlib.blake2b(b"".join(digest.digest() for digest in digests), digest_size=20)
     return Counted(totals, class_counts, _joined(sampled, vocabulary), together.hexdigest())
 
 
-def _taken(rows: Transactions, which: Ints, vocabulary: Vocabulary) -> Transactions:
+def rows_at(rows: Transactions, which: Ints, vocabulary: Vocabulary) -> Transactions:
+    """Return the rows of these numbers, with this vocabulary."""
     lengths = np.diff(rows.offsets)[which]
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     places = positions_of(rows.offsets[which], lengths)

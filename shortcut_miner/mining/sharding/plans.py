@@ -11,7 +11,7 @@ from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.mining.antecedents import MiningConfig
 from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.sharding.archives import ERRORS, opened, read_facts, write_archive
-from shortcut_miner.mining.sharding.counting import Counted
+from shortcut_miner.mining.sharding.counting import Counted, rows_at
 from shortcut_miner.mining.sharding.suffixes import bytes_of_rows, kept_rows
 from shortcut_miner.mining.threads import shares
 from shortcut_miner.transactions import Transactions
@@ -64,6 +64,7 @@ def plan_shards(
     shards: int | None,
     at_least: int = 1,
     room: int | None = None,
+    threads: int = 1,
 ) -> Plan:
     """Return the plan of a search.
 
@@ -81,12 +82,14 @@ def plan_shards(
         How many there should be if that is not asked for; there are more if these don't fit.
     room : int, optional
         Bytes that a shard may take; by default any number.
+    threads : int
+        How many mine a shard.
     """
     order = counted.order(config.min_count)
     work = _estimated_work(counted.sample, order)
     groups = shares(work, shards or at_least)
     if shards is None and room is not None:
-        groups = _fitting(groups, work, counted.sample, rows, order, room)
+        groups = _fitting(groups, work, counted.sample, rows, order, room, threads)
     return Plan(key_of(counted, config), config, order, counted.class_counts, tuple(groups), shards)
 
 
@@ -102,21 +105,16 @@ def _estimated_work(sample: Transactions, order: Numbers) -> Ints:
 
 
 def _fitting(
-    groups: list[Group], work: Ints, sample: Transactions, rows: int, order: Numbers, room: int
+    groups: list[Group], work: Ints, sample: Transactions, rows: int, order: Numbers, room: int, threads: int
 ) -> list[Group]:
-    """Halve the groups whose rows would take more than `room` bytes, until all fit or are one item.
-
-    Of a sample fewer rows are equal than of all rows, so shards rather come out too small.
-    """
+    """Halve the groups whose rows would take more than `room` bytes, until all fit or are one item."""
+    half = rows_at(sample, np.arange(0, len(sample), 2), sample.vocabulary)
     scale = rows / max(len(sample), 1)
-    if scale * bytes_of_rows(len(sample), len(sample.items), len(sample.items)) <= room:
-        return groups
     fitting: list[Group] = []
     waiting = groups[::-1]
     while waiting:
         first, stop = waiting.pop()
-        few = int(room / scale)
-        if stop - first == 1 or kept_rows(sample, order, first, stop, room=few) is not None:
+        if stop - first == 1 or _expected_bytes((half, sample), scale, order, first, stop, threads) <= room:
             fitting.append((first, stop))
         else:
             halves = shares(work[first:stop], 2)
@@ -124,6 +122,25 @@ def _fitting(
                 halves = [(0, 1), (1, stop - first)]
             waiting += [(first + low, first + high) for low, high in halves[::-1]]
     return fitting
+
+
+def _expected_bytes(
+    samples: tuple[Transactions, Transactions],
+    scale: float,
+    order: Numbers,
+    first: int,
+    stop: int,
+    threads: int,
+) -> float:
+    """Return about how many bytes a shard's rows take, `scale` times as many as those of the second sample.
+
+    The more rows, the more of them are equal: what is left grows by about a power (Heaps' law), which shows
+    from half of the sample to the whole. It falls with more rows, so shards rather come out too small.
+    """
+    kept = [kept_rows(sample, order, first, stop, merge=True) for sample in samples]
+    small, large = (bytes_of_rows(rows, order[first:stop], threads) if rows else 0 for rows in kept)
+    power = min(1.0, float(np.log2(large / small))) if small else 1.0
+    return float(large * scale**power)
 
 
 def write_plan(folder: Path, plan: Plan) -> None:

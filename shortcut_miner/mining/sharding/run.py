@@ -17,12 +17,13 @@ from shortcut_miner.mining.memory import held, left
 from shortcut_miner.mining.sharding.archives import ERRORS
 from shortcut_miner.mining.sharding.counting import Counted, count_rows
 from shortcut_miner.mining.sharding.found import Head, find_heads, merged, missing_groups
-from shortcut_miner.mining.sharding.jobs import ShardJob, mine_shard, room_for_rows
+from shortcut_miner.mining.sharding.jobs import ShardJob, excess_text, mine_shard, room_for_rows
 from shortcut_miner.mining.sharding.plans import PLAN, Group, Plan, key_of, plan_shards, read_plan, write_plan
 from shortcut_miner.mining.sharding.suffixes import placed_rows
 from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.options import check_counts
 from shortcut_miner.transactions import RowBlocks, Transactions
+from shortcut_miner.work_folders import one_run_in
 
 # What a row of a table takes at the peak of a build or a search in memory, measured on rows of 12 items.
 _BYTES_A_ROW = 1_500
@@ -45,12 +46,14 @@ class Distribution:
     Attributes
     ----------
     executor : str, Executor or None
-        See :func:`shortcut_miner.mining.executors.resolve_engine`.
+        See :func:`shortcut_miner.mining.executors.resolve_engine`. A script that asks for "local" or
+        "local[N]" needs ``if __name__ == "__main__":``.
     shards : int, optional
         How many parts; default: as few as memory allows, and some for each worker.
     work : Path, optional
         Folder for what is in between, on a disk that all workers share; what a run that was cut off has found
-        there is not searched again. Default: a folder that is removed at the end.
+        there is not searched again. One run at a time works in it. Default: a folder that is removed at
+        the end.
     memory : int, optional
         Bytes that this process, with its workers on this machine, may hold; on other machines each worker.
     """
@@ -92,6 +95,8 @@ def mine_in_shards(
     backend: str | Backend = "auto",
     threads: int | None = None,
     on_stage: Callable[[str], None] | None = None,
+    counts: dict[str, int] | None = None,
+    warnings: list[str] | None = None,
 ) -> Antecedents:
     """Return what :func:`shortcut_miner.mining.miner.mine_antecedents` returns, mined shard by shard.
 
@@ -107,9 +112,15 @@ def mine_in_shards(
         As for the whole search; `threads` are those of this machine.
     on_stage : callable, optional
         Told how many shards are done, and which take long.
+    counts : dict of str to int, optional
+        Given the number of "shards".
+    warnings : list of str, optional
+        Given what the user should know, such as that an item's rows take more memory than there is for them.
 
     Raises
     ------
+    ConfigError
+        Another run is at work in the folder.
     BackendError
         An engine's library is missing, or a shard failed again and again.
     SourceError
@@ -121,12 +132,17 @@ def mine_in_shards(
         placed = placed_rows(rows, plan.order) if isinstance(rows, Transactions) else rows
         travelling = placed if engine.is_here else rows_in_files(folder, placed, plan.key)
         share = _worker_share(distribution.memory, engine)
-        threads = max(1, (threads or thread_count()) // engine.workers) if engine.is_local else None
         like = ShardJob(
             folder=folder, rows=travelling, are_placed=placed is not rows,
-            backend=backend, threads=threads, memory=share,
+            backend=backend, threads=_threads_of(engine, threads), memory=share,
         )  # fmt: skip
-        return merge_shards(folder, plan, run_shards(plan, like, engine, on_stage))
+        needed: list[int] = []
+        found = run_shards(plan, like, engine, on_stage, needed)
+        if counts is not None:
+            counts["shards"] = len(plan.groups)
+        if warnings is not None and max(needed, default=0):
+            warnings.append(excess_text(max(needed), engine.workers if engine.is_local else 1))
+        return merge_shards(folder, plan, found)
 
 
 @contextlib.contextmanager
@@ -136,8 +152,8 @@ def _folder_for_shards(work: Path | None) -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix="shortcut-miner-") as folder:
             yield Path(folder)
     else:
-        work.mkdir(parents=True, exist_ok=True)
-        yield work.resolve()
+        with one_run_in(work):
+            yield work.resolve()
 
 
 def make_plan(
@@ -161,6 +177,7 @@ def make_plan(
         shards=distribution.shards,
         at_least=_SHARDS_A_WORKER * engine.workers if engine.workers > 1 else 1,
         room=room_for_rows(_worker_share(distribution.memory, engine)),
+        threads=_threads_of(engine, threads) or thread_count(),
     )
     write_plan(folder, plan)
     return plan
@@ -185,6 +202,11 @@ def _worker_share(memory: int | None, engine: Engine) -> int | None:
     return (left() if memory is None else max(0, memory - held())) // engine.workers
 
 
+def _threads_of(engine: Engine, threads: int | None) -> int | None:
+    """Return how many threads a worker has, of this machine's; None if that is for itself to find out."""
+    return max(1, (threads or thread_count()) // engine.workers) if engine.is_local else None
+
+
 def rows_in_files(folder: Path, rows: RowBlocks, key: str) -> RowBlocks:
     """Return the rows in files, without names; rows in memory are written to the work folder first."""
     from shortcut_miner.row_files import FACTS, RowFiles, RowWriter, open_row_files
@@ -204,7 +226,11 @@ def rows_in_files(folder: Path, rows: RowBlocks, key: str) -> RowBlocks:
 
 
 def run_shards(
-    plan: Plan, like: ShardJob, engine: Engine, on_stage: Callable[[str], None] | None = None
+    plan: Plan,
+    like: ShardJob,
+    engine: Engine,
+    on_stage: Callable[[str], None] | None = None,
+    needed: list[int] | None = None,
 ) -> Found:
     """Mine the shards that are not found yet, the last (of the most frequent first items) first.
 
@@ -221,18 +247,21 @@ def run_shards(
         Who runs them.
     on_stage : callable, optional
         Told how many are done, and which take long.
+    needed : list of int, optional
+        Given what :func:`mine_shard` returned of each.
 
     Raises
     ------
     BackendError
         The engine broke too often.
     """
+    needed = [] if needed is None else needed
     found = found_shards(like.folder, plan)
     failures = 0
     while missing := missing_groups(plan, found):
         try:
             with engine.open(like.folder) as executor:
-                _run(plan, like, missing, found, executor, engine, on_stage)
+                _run(plan, like, missing, found, executor, engine, on_stage, needed)
         except Exception as error:
             if not _is_loss(error):
                 raise
@@ -250,10 +279,11 @@ def _run(
     executor: Executor,
     engine: Engine,
     on_stage: Callable[[str], None] | None,
+    needed: list[int],
 ) -> None:
     """Mine missing shards until all are found, or so many that those before them are beyond the cap."""
     waiting = [dataclasses.replace(like, group=group, singles_only=few) for group, few in missing]
-    running: dict[Future[None], tuple[ShardJob, float]] = {}
+    running: dict[Future[int], tuple[ShardJob, float]] = {}
     seconds: list[float] = []
     try:
         while waiting or running:
@@ -263,7 +293,7 @@ def _run(
             done, _ = wait(running, _LOOK_SECONDS, FIRST_COMPLETED)
             for future in done:
                 job, started = running.pop(future)
-                future.result()
+                needed.append(future.result())
                 seconds.append(time.monotonic() - started)
                 found[job.group] = _heads_of(job, plan)
             if on_stage is not None:

@@ -9,9 +9,9 @@ from shortcut_miner.mining.arrays import KeptRows, Numbers
 from shortcut_miner.mining.threads import read_ahead
 from shortcut_miner.transactions import RowBlocks, Transactions, Vocabulary
 
-# Measured at 1.2 million rows: what gathering and mining takes for a row, an item, and an item that is a
-# first item of the shard, below which the search copies the rows.
-BYTES_A_ROW, BYTES_AN_ITEM, BYTES_A_FIRST_ITEM = 90, 9, 26
+# Measured at 0.3 to 2 million rows of 6 to 14 items: what gathering and mining takes for a row, an item, and
+# a row that holds one of the first items that are searched below at a time, which copies it.
+BYTES_A_ROW, BYTES_AN_ITEM, BYTES_A_COPY = 80, 8, 95
 # So many rows are merged if there are more, for which the room is taken at the start (but not filled).
 _UNMERGED_ROWS = 1 << 20
 _UNMERGED_ITEMS = 1 << 23
@@ -19,12 +19,20 @@ _UNMERGED_ITEMS = 1 << 23
 _T = TypeVar("_T", bound=np.generic)
 
 
-def bytes_of_rows(rows: int, items: int, first_items: int) -> int:
-    """Return about how many bytes it takes to mine so many rows, without what is found.
+def bytes_of_rows(rows: Transactions, first_items: Numbers, threads: int) -> int:
+    """Return about how many bytes it takes to mine rows below first items, without what is found.
 
-    They have so many items in all, of which some are first items of the shard.
+    Each thread copies the rows that hold the first item that it is at: at worst the most frequent one.
     """
-    return rows * BYTES_A_ROW + items * BYTES_AN_ITEM + first_items * BYTES_A_FIRST_ITEM
+    from shortcut_miner.mining.kernels_numba.suffixes import count_holders
+
+    holders = count_holders(rows.items, rows.vocabulary.item_count)[first_items]
+    copies = min(threads * int(holders.max(initial=0)), int(holders.sum()))
+    return _bytes_of(len(rows), len(rows.items)) + copies * BYTES_A_COPY
+
+
+def _bytes_of(rows: int, items: int) -> int:
+    return rows * BYTES_A_ROW + items * BYTES_AN_ITEM
 
 
 def placed_rows(rows: Transactions, order: Numbers) -> Transactions:
@@ -67,7 +75,7 @@ def kept_rows(
         Whether rows of equal items and class become one, with their weights added, however few there are;
         many are merged in any case.
     threads : int
-        With two or more, rows are read while those before them are looked through.
+        With two or more, rows are read while those before them are looked through; so many are going to mine.
 
     Returns
     -------
@@ -79,26 +87,28 @@ def kept_rows(
     use = np.zeros(rows.vocabulary.item_count, np.uint8)  # a byte each: it stays in the processor's cache
     use[order[first:stop]] = 3
     use[order[stop:]] = 1
-    kept = _no_rows()
+    kept = _no_rows(min(len(rows), _UNMERGED_ROWS))
     for block in read_ahead(rows.blocks(), threads):
         arrays = (block.offsets, block.items, block.classes, block.weights)
         done = 0
         while (done := add_suffixes(done, *arrays, use, kept)) < len(block):
             kept = _with_room(kept, int(block.offsets[done + 1] - block.offsets[done]))
-        if room is not None and _bytes_of(kept) > room:
+        if room is not None and _bytes_of(*kept.size[:2].tolist()) > room:
             kept = _merged(kept)
-            if _bytes_of(kept) > room:
+            if _bytes_of(*kept.size[:2].tolist()) > room:
                 return None
-    if merge or kept.size[3]:
+    if merge or kept.size[2]:
         kept = _merged(kept)
     size, top, *_ = kept.size.tolist()
-    return Transactions(
-        kept.offsets[: size + 1],
-        kept.items[:top],
-        kept.classes[:size],
-        kept.weights[:size],
-        rows.vocabulary.without_names(),
-    )
+    # In place: what lies behind is given back.
+    kept.offsets.resize(size + 1, refcheck=False)
+    kept.items.resize(top, refcheck=False)
+    kept.classes.resize(size, refcheck=False)
+    kept.weights.resize(size, refcheck=False)
+    fields = (kept.offsets, kept.items, kept.classes, kept.weights)
+    found = Transactions(*fields, rows.vocabulary.without_names())
+    fits = room is None or bytes_of_rows(found, order[first:stop], threads) <= room
+    return found if fits else None
 
 
 def _places(vocabulary: Vocabulary, order: Numbers) -> Numbers:
@@ -107,18 +117,14 @@ def _places(vocabulary: Vocabulary, order: Numbers) -> Numbers:
     return place
 
 
-def _bytes_of(kept: KeptRows) -> int:
-    return bytes_of_rows(*kept.size[:3].tolist())
-
-
-def _no_rows() -> KeptRows:
+def _no_rows(room: int) -> KeptRows:
     return KeptRows(
-        offsets=np.zeros(_UNMERGED_ROWS + 1, np.int64),
+        offsets=np.zeros(room + 1, np.int64),
         items=np.empty(_UNMERGED_ITEMS, np.int32),
-        classes=np.empty(_UNMERGED_ROWS, np.int32),
-        weights=np.empty(_UNMERGED_ROWS, np.int64),
+        classes=np.empty(room, np.int32),
+        weights=np.empty(room, np.int64),
         table=np.empty(0, np.int64),
-        size=np.zeros(4, np.int64),
+        size=np.zeros(3, np.int64),
     )
 
 

@@ -6,6 +6,7 @@ Everything that fits comes from :func:`shortcut_miner.sources.opening.files.open
 import contextlib
 import io
 import os
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -93,6 +94,12 @@ def file_lines(path: str | os.PathLike[str]) -> Iterator[bytes]:
     with _opened(path, with_digest=False) as stream:
         for _, line in stream.lines():
             yield line
+
+
+def copy_unpacked(path: str | os.PathLike[str], target: Path) -> None:
+    """Write the unpacked bytes of a file, such as a zip's member, into a new file."""
+    with _opened(path, with_digest=False) as stream, target.open("xb") as file:
+        shutil.copyfileobj(stream.content, file, BUFFER_BYTES)
 
 
 @contextlib.contextmanager
