@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from shortcut_miner.scoring.accuracy import score_questions as score_questions
     from shortcut_miner.sources.answers.predictions import read_predictions as read_predictions
     from shortcut_miner.sources.questions.vqa import read_vqa as read_vqa
+    from shortcut_miner.verifying import verify as verify
 
 _LAZY = {
     "mine_rules": ("shortcut_miner.mining.frames.tables", "mine_rules"),
@@ -46,6 +47,7 @@ _LAZY = {
     "run_recipe": ("shortcut_miner.recipes.run", "run_recipe"),
     "read_vqa": ("shortcut_miner.sources.questions.vqa", "read_vqa"),
     "read_predictions": ("shortcut_miner.sources.answers.predictions", "read_predictions"),
+    "verify": ("shortcut_miner.verifying", "verify"),
     "score_questions": ("shortcut_miner.scoring.accuracy", "score_questions"),
     "write_demo_world": ("shortcut_miner.demo.files", "write_demo_world"),
 }
@@ -66,6 +68,7 @@ __all__ = [
     "score_questions",
     "score_vqa_ce",
     "to_mlxtend",
+    "verify",
     "write_demo_world",
 ]
 __all__.extend(_ROOMS)

@@ -98,7 +98,7 @@ def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
     """Let one process at a time work in a folder; the others wait, or without `wait` get BlockingIOError."""
     handle = os.open(folder, os.O_RDONLY)
     try:
-        with _where_supported():
+        with where_supported():
             fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield
     finally:
@@ -109,14 +109,15 @@ def sync(path: Path) -> None:
     """Wait until a file or a folder's names are on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
-        with _where_supported():
+        with where_supported():
             os.fsync(handle)
     finally:
         os.close(handle)
 
 
 @contextlib.contextmanager
-def _where_supported() -> Iterator[None]:
+def where_supported() -> Iterator[None]:
+    """Go on where a file system can't lock or sync a folder."""
     try:
         yield
     except OSError as error:

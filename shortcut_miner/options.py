@@ -161,8 +161,8 @@ def _shown(value: object) -> str:
     return shown if len(shown) <= _MOST_SHOWN else type(value).__name__
 
 
-def memory_bytes(given: str | int | None) -> int | None:
-    """Return an amount of memory in bytes; a number alone is bytes already.
+def memory_bytes(given: str | int | None, name: str = "memory", least: int = _LEAST_MEMORY) -> int | None:
+    """Return an amount of memory in bytes, for the option `name`; a number alone is bytes already.
 
     Raises
     ------
@@ -176,12 +176,12 @@ def memory_bytes(given: str | int | None) -> int | None:
         return None
     found = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]+)?)\s*([KMGT]i?)?B?\s*", str(given), re.IGNORECASE)
     if found is None or not isinstance(given, str | Integral):
-        reject("memory", given, "an amount such as 4GB or 512MB")
+        reject(name, given, "an amount such as 4GB or 512MB")
     number, unit = found.groups()
     base = 1024 if unit and unit.lower().endswith("i") else 1000
     size = int(float(number) * base ** (" KMGT".index(unit[0].upper()) if unit else 0))
-    if size < _LEAST_MEMORY:
-        reject("memory", given, "500MB or more, most of which libraries and kernels take")
+    if size < least:
+        reject(name, given, "500MB or more, most of which libraries and kernels take")
     return size
 
 

@@ -18,6 +18,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
+from shortcut_miner.claims import check_unclaimed
 from shortcut_miner.errors import ConfigError, OutputError, SourceError, examples
 from shortcut_miner.journal import (
     STAGING_PREFIX,
@@ -38,6 +39,7 @@ from shortcut_miner.version import __version__
 
 Inputs = Mapping[str, Any]  # of paths, or lists of them
 _ANOTHER = "Choose another --out."
+_DECIDED = "The new files are complete, and the next command that reads this folder puts the rest in place"
 _RUN_FIELDS = {"out", "files", "backend", "threads"}
 
 
@@ -87,13 +89,14 @@ def check_target(
     ------
     ConfigError
         `out` is a file; a file in the way that is not ours or was changed since; an input among the files to
-        replace; another command's folder, or other options without `force`.
+        replace; another command's folder, or other options without `force`; another process at work in it.
     SourceError
         An interrupted run that can't be finished.
     """
     _check_no_file(out)
     if not out.is_dir():
         return Ours({}, {})
+    check_unclaimed(out)
     finish_interrupted(out)
     return _checked(out, command, config, names, inputs, force)
 
@@ -269,24 +272,19 @@ def staged_folder(
     OutputError
         The disk is full or a file can't be replaced.
     """
-    staging = _open_staging(out)
-    try:
-        yield staging
-        _publish(staging, out, inputs, force, add)
-    except OSError as error:
-        decided = is_decided(out, staging)
-        state = (
-            "The new files are complete, and the next command that reads this folder puts the rest in place"
-            if decided
-            else "Earlier results are unchanged"
-        )
-        raise OutputError(
-            f"{out}: got {error.strerror or error} while writing, expected room and permission to write. "
-            f"{state}; free some space or choose another --out."
-        ) from error
-    finally:
-        if not is_decided(out, staging):
-            shutil.rmtree(staging, ignore_errors=True)
+    with _new_staging(out) as staging:
+        try:
+            yield staging
+            _publish(staging, out, inputs, force, add)
+        except OSError as error:
+            state = _DECIDED if is_decided(out, staging) else "Earlier results are unchanged"
+            raise OutputError(
+                f"{out}: got {error.strerror or error} while writing, expected room and permission to write. "
+                f"{state}; free some space or choose another --out."
+            ) from error
+        finally:
+            if not is_decided(out, staging):
+                shutil.rmtree(staging, ignore_errors=True)
 
 
 def _publish(staging: Path, out: Path, inputs: Inputs | None, force: bool, add: bool) -> None:
@@ -329,27 +327,41 @@ def published_folder(folder: Path) -> Path:
 def _check_no_file(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise ConfigError(f"--out {out}: got a file, expected a folder. Choose another name.")
-
-
-def _open_staging(out: Path) -> Path:
-    _check_no_file(out)
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        return Path(
-            tempfile.mkdtemp(prefix=f"{STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-", dir=out)
-        )
-    except OSError as error:
+        str(out).encode()
+    except UnicodeEncodeError as error:  # tables can't be written there
         raise ConfigError(
-            f"--out {out}: got {error.strerror or error}, expected a folder that can be written. "
-            "Choose another folder or fix its permissions."
+            f"--out {out}: got a name that is no UTF-8, expected one that is. Choose another name."
         ) from error
 
 
+@contextlib.contextmanager
+def _new_staging(out: Path) -> Iterator[Path]:
+    """Give a new staging folder, locked as long as its process works in it."""
+    _check_no_file(out)
+    with contextlib.ExitStack() as stack:
+        try:
+            out.mkdir(parents=True, exist_ok=True)
+            prefix = f"{STAGING_PREFIX}{socket.gethostname()}-{os.getpid()}-"
+            with locked(out):  # who tidies up must not find it before it is locked
+                staging = Path(tempfile.mkdtemp(prefix=prefix, dir=out))
+                stack.enter_context(locked(staging))
+        except OSError as error:
+            raise ConfigError(
+                f"--out {out}: got {error.strerror or error}, expected a folder that can be written. "
+                "Choose another folder or fix its permissions."
+            ) from error
+        yield staging
+
+
 def _remove_abandoned(out: Path) -> None:
-    """Remove staging folders whose process, on this host, no longer runs (killed, power cut)."""
+    """Remove staging folders whose process, on this host, no longer runs (killed, power cut).
+
+    Containers may share a host's name and not see each other's processes: their locks tell.
+    """
     for folder in out.glob(f"{STAGING_PREFIX}{socket.gethostname()}-*"):
         pid = folder.name.removeprefix(f"{STAGING_PREFIX}{socket.gethostname()}-").split("-")[0]
-        if pid.isdigit() and not _is_running(int(pid)):
+        if pid.isdigit() and not _is_running(int(pid)) and not _is_locked(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -361,3 +373,11 @@ def _is_running(pid: int) -> bool:
     except PermissionError:
         return True
     return True
+
+
+def _is_locked(folder: Path) -> bool:
+    try:
+        with locked(folder, wait=False):
+            return False
+    except OSError:
+        return True

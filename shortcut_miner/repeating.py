@@ -7,7 +7,7 @@ inputs lay is in ``run.json``; they are also found, by size and digest, in a fol
 import dataclasses
 import inspect
 import tempfile
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,10 @@ from shortcut_miner.builders import Builder, builders
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.journal import digest_of, finish_interrupted, is_plain_name
 from shortcut_miner.options import PathText, as_path, as_path_if_given, option_name
+from shortcut_miner.recorded_inputs import Record, by_role, is_recorded, places_below, recorded_inputs
 from shortcut_miner.sources.opening.files import find_file
 from shortcut_miner.storage import MANIFEST, RUN_RECORD, read_json_file
 from shortcut_miner.version import __version__
-
-Record = Mapping[str, Any]  # of one file, in a manifest's inputs
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -102,7 +101,15 @@ def repeat(
         if dry_run:
             return Repetition(path, manifest["command"], found, None, {}, ())
         target = Path(temporary) / "out" if new is None else new
-        build(**inputs, **options, out=target)
+        try:
+            build(**inputs, **options, out=target)
+        except ConfigError as error:
+            if str(error).startswith("--out"):
+                raise
+            raise SourceError(
+                f"{path / MANIFEST}: got options that {manifest['command']} refuses, expected those that it "
+                f"ran with. Its own words: {error}"
+            ) from error
         files = _compared(path, target, manifest)
         notes = _explained(manifest, read_json_file(target / MANIFEST))
     return Repetition(path, manifest["command"], found, new, files, notes)
@@ -120,8 +127,8 @@ def _read(path: Path) -> tuple[dict[str, Any], Builder]:
     command = manifest.get("command") if isinstance(manifest, dict) else None
     if command not in known:
         raise SourceError(
-            f"{path}: got the output of {command!r}, expected a folder that one of {examples(known, 9)} "
-            "wrote. Give such a folder, or run the command itself again."
+            f"{path}: got the output of {command!r}, expected that of one of {examples(known, 9)}: of other "
+            "commands the inputs are not recorded. Run the command itself again."
         )
     if not (isinstance(manifest.get("config"), dict) and isinstance(manifest.get("inputs"), list)):
         raise SourceError(
@@ -159,8 +166,8 @@ def _find_inputs(
     record = read_json_file(run) if run.is_file() else {}
     given = record.get("files") if isinstance(record, dict) else None
     paths = _places(given) if isinstance(given, dict) else {}
-    recorded = _recorded(folder, manifest)
-    there = _below(data) if data is not None else []
+    recorded = by_role(recorded_inputs(folder, manifest))
+    there = places_below(data) if data is not None else []
     found: dict[str, Any] = {}
     problems = []
     for role in (one for one in {**recorded, **paths} if one in roles):
@@ -193,26 +200,6 @@ def _places(given: Mapping[str, Any]) -> dict[str, list[Path]]:
     }
 
 
-def _recorded(folder: Path, manifest: Mapping[str, Any]) -> dict[str, list[Record]]:
-    """Return a manifest's inputs by role, several where files were put together, if all of them are told."""
-    told = {"role": str, "name": str, "size": int, "sha256": str}
-    for one in manifest["inputs"]:
-        is_dict = isinstance(one, dict)
-        if not is_dict or not all(isinstance(one.get(name), kind) for name, kind in told.items()):
-            raise SourceError(
-                f"{folder / MANIFEST}: got an input {one!r}, expected its {', '.join(told)}. "
-                "Take the manifest as it was written."
-            )
-    return _by_role(manifest["inputs"])
-
-
-def _by_role(records: Iterable[Record]) -> dict[str, list[Record]]:
-    found: dict[str, list[Record]] = {}
-    for one in records:
-        found.setdefault(one["role"], []).append(one)
-    return found
-
-
 def _find_one(
     recorded: Record | None, path: Path | None, there: Sequence[tuple[Path, int]], links: Path
 ) -> str | Path | None:
@@ -222,11 +209,11 @@ def _find_one(
         return path if known else _of_name(path, there)
     if path is not None and not path.is_absolute():
         return str(path)  # no file: the name of a pipeline
-    if path is not None and _is_recorded(path, recorded):
+    if path is not None and is_recorded(path, recorded):
         return path
     name, _, member = recorded["name"].partition("/")
     for file, size in there:
-        if size == recorded["size"] and _is_recorded(file, recorded):
+        if size == recorded["size"] and is_recorded(file, recorded):
             if file.name != name and is_plain_name(name.removeprefix(".")):
                 links.mkdir()  # its name is part of the record: give it back
                 (links / name).symlink_to(file.resolve())
@@ -237,12 +224,6 @@ def _find_one(
     return next((one for one in places if one and one.exists() and not _is_alone(one, recorded)), None)
 
 
-def _is_recorded(path: Path, recorded: Record) -> bool:
-    file, _ = find_file(path)
-    digest = digest_of(file.resolve()) if file.exists() else None
-    return digest is not None and (digest.size, digest.sha256) == (recorded["size"], recorded["sha256"])
-
-
 def _is_alone(path: Path, recorded: Record) -> bool:
     """Return whether the record can be of this file by itself: of several, the sizes are added up."""
     file, _ = find_file(path)
@@ -251,13 +232,6 @@ def _is_alone(path: Path, recorded: Record) -> bool:
 
 def _of_name(path: Path | None, there: Sequence[tuple[Path, int]]) -> Path | None:
     return next((one for one, _ in there if path is not None and one.name == path.name), None)
-
-
-def _below(data: Path) -> list[tuple[Path, int]]:
-    """Return the files and folders below a folder with their sizes."""
-    if not data.is_dir():
-        raise ConfigError(f"--data-dir {data}: got no such folder, expected one with the inputs. Correct it.")
-    return [(path, path.stat().st_size) for path in sorted(data.rglob("*")) if path.exists()]
 
 
 def _missing(role: str, recorded: Record | None, path: Path | None) -> str:
@@ -296,7 +270,7 @@ def _explained(older: Mapping[str, Any], newer: Mapping[str, Any]) -> tuple[str,
             f"built by version {older.get('version')}, repeated by {newer['version']}: every table and the "
             "manifest name the version"
         )
-    before, after = (_by_role(each["inputs"]) for each in (older, newer))
+    before, after = (by_role(each["inputs"]) for each in (older, newer))
     changed = [role for role in {**before, **after} if before.get(role) != after.get(role)]
     if changed:
         notes.append(f"the inputs are not the same: {', '.join(changed)}")

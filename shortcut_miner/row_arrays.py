@@ -4,6 +4,9 @@ For machines that only search: a worker, or one with a GPU.
 """
 
 import os
+import tokenize
+import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +15,12 @@ from shortcut_miner.drafts import drafted
 from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.transactions import KINDS, Transactions, Vocabulary
 
+# What reading a damaged or foreign .npz file raises: of its archive, and of the headers of its arrays, which
+# NumPy reads as Python and believes; a member that is no array is given as bytes.
+NPZ_ERRORS = (
+    OSError, EOFError, ValueError, LookupError, TypeError, OverflowError, MemoryError, RuntimeError,
+    AttributeError, SyntaxError, tokenize.TokenError, zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
 _ARRAYS = {"offsets": np.int64, "items": np.int32, "classes": np.int32, "weights": np.int64}
 
 
@@ -40,7 +49,7 @@ def load_rows(path: Path) -> Transactions:
             arrays = {name: saved[name].astype(dtype, copy=False) for name, dtype in _ARRAYS.items()}
             sizes = dict(zip(KINDS, saved["kinds"].tolist(), strict=True))
             answer_counts = saved["answer_counts"]
-    except (OSError, ValueError, KeyError, EOFError) as error:
+    except NPZ_ERRORS as error:
         raise SourceError(
             f"{path}: got no rows ({reason_of(error)}), expected a file that save_rows wrote. Write it again."
         ) from error

@@ -8,7 +8,6 @@ their name last: a folder with facts is complete. This module needs NumPy and Py
 
 import contextlib
 import dataclasses
-import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ import pyarrow.parquet as pq
 
 from shortcut_miner.drafts import draft_of, drafted
 from shortcut_miner.errors import SourceError, reason_of
+from shortcut_miner.row_arrays import NPZ_ERRORS
 from shortcut_miner.row_merging import Ints, Numbers, RowArrays, merge_equal_rows
 from shortcut_miner.transactions import Transactions, Vocabulary
 
@@ -42,7 +42,7 @@ _SCHEMA = pa.schema(
 _CHECKSUM = b"crc32"
 _NAMES_SCHEMA = pa.schema([("kind", pa.string()), ("name", pa.large_string())])
 # What reading a damaged file can raise.
-_ERRORS = (pa.ArrowException, OSError, ValueError, LookupError, OverflowError, zipfile.BadZipFile)
+_ERRORS = (pa.ArrowException, *NPZ_ERRORS)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -264,7 +264,10 @@ def _named(sizes: Vocabulary, path: Path) -> Vocabulary:
     """Return the vocabulary of these sizes with its strings."""
     import polars as pl
 
-    table = pl.DataFrame(pl.from_arrow(pq.read_table(path, memory_map=False)))
+    read = pq.read_table(path, memory_map=False)
+    if not read.schema.equals(_NAMES_SCHEMA):
+        raise ValueError("other columns than names have")
+    table = pl.DataFrame(pl.from_arrow(read))
     found: dict[str, Any] = {}
     for kind, size in {**sizes.names, _ANSWERS: sizes.answers}.items():
         found[kind] = table.filter(pl.col("kind") == kind)["name"]

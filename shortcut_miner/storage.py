@@ -10,6 +10,7 @@ import dataclasses
 import hashlib
 import io
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ MANIFEST = "manifest.json"
 RUN_RECORD = "run.json"
 # Polars' Parquet bytes depend on the thread count unless the row groups are fixed.
 ROW_GROUP_SIZE = 131_072
+_HALVES = re.compile("[\ud800-\udfff]")
 PROVENANCE_ERRORS = (*COLUMNAR_ERRORS, RecursionError)
 
 
@@ -186,8 +188,12 @@ def checked_provenance(found: object) -> dict[str, Any]:
 
 
 def write_json(value: object, path: Path) -> None:
-    """Write `value` as readable JSON with sorted keys and a final newline."""
-    path.write_text(json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+    """Write `value` as readable JSON with sorted keys and a final newline.
+
+    Names of files that are no UTF-8 are halves of surrogate pairs to Python: as escapes they are read back.
+    """
+    text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False)
+    path.write_text(_HALVES.sub(lambda half: f"\\u{ord(half[0]):04x}", text) + "\n", encoding="utf-8")
 
 
 def read_json_file(path: Path) -> Any:

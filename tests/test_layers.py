@@ -17,8 +17,10 @@ LAYERS = (
     (
         "drafts",
         "columnar",
+        "free_memory",
         "storage",
         "journal",
+        "claims",
         "publishing",
         "text",
         "tokenizers",
@@ -42,7 +44,7 @@ LAYERS = (
     ("diagnostics",),
     ("rooms", "builders"),
     ("exports",),
-    ("report", "recipes", "demo", "repeating"),
+    ("report", "recipes", "demo", "recorded_inputs", "repeating", "verifying"),
     ("cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

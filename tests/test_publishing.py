@@ -1,5 +1,6 @@
 """Folders of results: written as a whole, and never at the cost of somebody's files."""
 
+import errno
 import json
 import os
 import subprocess
@@ -269,8 +270,12 @@ def test_a_failure_changes_nothing(tmp_path: Path) -> None:
     assert names(tmp_path) == sorted(before)
 
 
-def test_a_disk_that_fails_at_any_point(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "number", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ESTALE]
+)
+def test_a_disk_that_fails_at_any_point(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One clear error, which says that earlier results are unchanged exactly when they are."""
+    told = os.strerror(number)
     said = set()
     for after in range(20):
         out = tmp_path / str(after)
@@ -281,7 +286,7 @@ def test_a_disk_that_fails_at_any_point(tmp_path: Path, monkeypatch: pytest.Monk
             nonlocal done
             done += 1
             if done > after:  # noqa: B023
-                raise OSError(28, "No space left on device")
+                raise OSError(number, os.strerror(number))
             return real(*given, **more)
 
         with monkeypatch.context() as patched:
@@ -295,7 +300,7 @@ def test_a_disk_that_fails_at_any_point(tmp_path: Path, monkeypatch: pytest.Monk
                 break
             except SourceError as error:
                 message = str(error)
-        assert message.startswith(f"{out}: got No space left on device while writing, expected room")
+        assert message.startswith(f"{out}: got {told} while writing, expected room")
         is_unchanged = "Earlier results are unchanged" in message
         said.add(is_unchanged)
         assert is_unchanged == (not (out / JOURNAL).exists())
@@ -329,6 +334,19 @@ def test_the_staging_folder_of_a_killed_process_goes_and_a_living_ones_stays(tmp
     process.stdout.close()
     write(tmp_path, {"b.txt": "whole"})
     assert names(tmp_path) == ["b.txt", "manifest.json"]
+
+
+def test_a_staging_folder_that_is_at_work_in_another_container_stays(tmp_path: Path) -> None:
+    """Its process has a number that nobody has here, and the host's name is the same."""
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    other = tmp_path / f".shortcut-miner-staging-{os.uname().nodename}-{dead.pid}-x"
+    other.mkdir()
+    with locked(other):
+        write(tmp_path, {"a.txt": "x"})
+        assert other.is_dir()
+    write(tmp_path, {"a.txt": "x"})
+    assert names(tmp_path) == ["a.txt", "manifest.json"]
 
 
 # ---- two at once ----

@@ -70,6 +70,12 @@ _OTHER_COMMANDS = (
         "shortcut-miner export vqa-ce --to lmms-eval --subset hard --out lmms",
     ),
     Command(
+        ("verify",),
+        "shortcut_miner.cli.verify:verify",
+        "Check a folder's files, counts and inputs by its manifest, and name what differs (exit code 1).",
+        f"{ENTER}\nshortcut-miner verify vqa-ce --data-dir world",
+    ),
+    Command(
         ("repeat",),
         "shortcut_miner.cli.repeat:repeat",
         "Build a folder again from its own record, and say whether the bytes agree (exit code 1 if not).",

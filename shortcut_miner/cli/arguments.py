@@ -41,6 +41,7 @@ def prepare_arguments(app: "App", commands: tuple[str, ...], arguments: "Argumen
     _check_all_given(arguments)
     _merge_config_file(arguments)
     _check_whole_numbers(arguments)
+    _allow_unpacking(arguments)
 
 
 def _check_all_given(arguments: "ArgumentCollection") -> None:
@@ -109,6 +110,15 @@ def _merge_config_file(arguments: "ArgumentCollection") -> None:
         if not fields[name].tokens:
             text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
             fields[name].append(Token(keyword=name, value=text, source=path))
+
+
+def _allow_unpacking(arguments: "ArgumentCollection") -> None:
+    """Allow what ``--max-unpacked`` says for the rest of the run, which has a context of its own."""
+    option = arguments.get("--max-unpacked", None)
+    if option is not None and option.tokens:
+        from shortcut_miner.sources.opening.limits import allow_unpacking
+
+        allow_unpacking(option.tokens[-1].value)
 
 
 def _is_method(argument: "Argument") -> bool:

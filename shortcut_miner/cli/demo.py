@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from shortcut_miner.claims import claimed
 from shortcut_miner.cli.console import (
     note,
     print_fields,
@@ -65,6 +66,7 @@ def demo(
 
     started = time.perf_counter()
     with (
+        claimed(None if dry_run else out),
         tempfile.TemporaryDirectory(prefix="shortcut-miner-demo-") as temporary,
         progress(shown) as told,
         watched(shown, told, (*kernel_names(), SWAPMIX)) as compiling,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from shortcut_miner.cli.console import print_fields, print_json, print_text, progress
+from shortcut_miner.cli.looking import PAST_LIMITS, READ_HERE, in_child
 from shortcut_miner.cli.options import CHECK_FAILED, DEFAULT_SHOWN, DONE, INPUTS, MostShown, Shown
 from shortcut_miner.errors import BackendError, ConfigError, SourceError
 from shortcut_miner.journal import finish_interrupted
@@ -75,7 +76,7 @@ def inspect(paths: Paths, /, *, most: MostShown = 5, shown: Shown = DEFAULT_SHOW
         for path in (file for given in paths for file in _files(given)):
             if on_stage is not None:
                 on_stage(f"inspect {path}")
-            findings.append(find_out(path, most))
+            findings.append(_within_limits(path, most))
     if shown.format == "json":
         print_json({"files": [dataclasses.asdict(finding) for finding in findings]})
     else:
@@ -100,6 +101,43 @@ def _files(path: Path) -> list[Path]:
     return [file for files in splits_of(path).values() for file in files]
 
 
+def _within_limits(path: Path, most: int) -> Finding:
+    """Return :func:`find_out` of a file, or of its start alone if it takes too much to read."""
+    from shortcut_miner.sources.opening.devices import is_pipe
+    from shortcut_miner.sources.opening.limits import LargerError, given_limit, read_at_most
+
+    if given_limit() is not None or path.is_dir():
+        return find_out(path, most)
+    if is_pipe(path):
+        with read_at_most(READ_HERE):
+            return find_out(path, most)
+    if not path.is_file() or path.stat().st_size <= READ_HERE:
+        try:
+            with read_at_most(READ_HERE):
+                return find_out(path, most)
+        except LargerError:
+            pass
+    return in_child(find_out, path, most) or _by_start(path)
+
+
+def _by_start(path: Path) -> Finding:
+    from shortcut_miner.sources.recognise import recognise_start
+
+    size = {"size": path.stat().st_size} if path.is_file() else {}
+    try:
+        shape = recognise_start(path)
+    except SourceError as error:
+        return Finding(path=str(path), kind="not known", counts={}, facts=size, problems=(str(error),))
+    return Finding(
+        path=str(path),
+        kind=shape.kind,
+        counts=shape.counts,
+        facts=size,
+        notes=(PAST_LIMITS,),
+        goes_to=shape.goes_to,
+    )
+
+
 def find_out(path: Path, most: int) -> Finding:
     """Return what a file or folder is, with at most `most` examples of what is wrong.
 
@@ -108,6 +146,7 @@ def find_out(path: Path, most: int) -> Finding:
     SourceError
         There is no such file, or it can't be opened.
     """
+    from shortcut_miner.sources.opening.devices import is_pipe
     from shortcut_miner.sources.recognise import recognise
 
     finish_interrupted(path if path.is_dir() else path.parent)
@@ -130,6 +169,8 @@ def find_out(path: Path, most: int) -> Finding:
         notes=kind.notes,
         goes_to=kind.goes_to,
     )
+    if is_pipe(path):
+        return dataclasses.replace(finding, notes=(*kind.notes, "rows not checked: a pipe is read once"))
     return _with_rows(finding, kind, path, most)
 
 
@@ -204,12 +245,15 @@ def _provenance(path: Path) -> dict[str, Any]:
 
 
 def _written_table(path: Path, provenance: Mapping[str, Any]) -> Finding:
-    from shortcut_miner.columnar import COLUMNAR_ERRORS, read_through
+    from shortcut_miner.columnar import COLUMNAR_ERRORS, look_at_columns, read_through
     from shortcut_miner.errors import reason_of
+    from shortcut_miner.sources.opening.limits import check_looked_at
 
     facts: dict[str, Any] = {"size": path.stat().st_size, "provenance": dict(provenance)}
     finding = Finding(path=str(path), kind=_written_by(provenance), counts={}, facts=facts)
     try:
+        seen = look_at_columns(path)
+        check_looked_at(str(path), seen.total * len(seen.names))
         found = read_through(path)
     except COLUMNAR_ERRORS as error:
         problem = f"got a damaged table ({reason_of(error)}), expected a complete one. Run the build again."
@@ -261,7 +305,7 @@ def _in_words(finding: Finding) -> dict[str, str]:
         "notes": "; ".join(dict.fromkeys(finding.notes)),
         "bad": "; ".join(f"{count:,} x {reason}" for reason, count in finding.dropped.items()),
     }
-    first, *others = finding.problems or ("nothing",)
+    first, *others = finding.problems or ("not looked for" if PAST_LIMITS in finding.notes else "nothing",)
     if any("--" in line for line in finding.problems):
         others.append("(options are those of the command that reads the file)")
     indented = "".join(f"\n    {line}" for line in others)

@@ -40,7 +40,7 @@ OUTPUT = Group("Output", sort_key=4, help_formatter=_print_options)
 @Parameter(name="*", group=OUTPUT)
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """How a command prints.
+    """What every command that reads files can be told: how it prints, and how much it unpacks.
 
     Attributes
     ----------
@@ -48,10 +48,14 @@ class Shown:
         Print tables to read, or one JSON document and nothing else.
     quiet : bool
         Print the result and warnings only: no notes, no progress.
+    max_unpacked : str, optional
+        The most that a packed input may give, such as 8GB. Default: 100 times its size, or 256MB, and no more
+        than half of the free memory.
     """
 
     format: Literal["table", "json"] = "table"
     quiet: Annotated[bool, Parameter(negative=(), show_default=False)] = False
+    max_unpacked: Annotated[str | None, Parameter(group=INPUTS)] = None
 
 
 DEFAULT_SHOWN = Shown()
@@ -152,7 +156,7 @@ OptionalNamedFiles = Annotated[list[str] | None, Parameter(group=INPUTS, consume
 
 
 def numbers_list(hint: Any, tokens: Sequence[Token]) -> list[Any]:
-    """Convert ``8,16,32`` (or a repeated option) into a list of the numbers that `hint` asks for."""
+    """Convert ``8,16,32``, ``8 16 32`` or a repeated option into a list of what `hint` asks for."""
     (number,) = hint.__args__
     texts = [text.strip() for token in tokens for text in token.value.split(",")]
     try:

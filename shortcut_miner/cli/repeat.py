@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
+from shortcut_miner.claims import claimed
 from shortcut_miner.cli.console import note, print_fields, print_json
 from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.options import (
@@ -52,7 +53,7 @@ def repeat(
         check_out(out)
     from shortcut_miner.repeating import repeat as repeat_folder
 
-    with watched(shown, None, ()):
+    with claimed(None if dry_run else out), watched(shown, None, ()):
         done = repeat_folder(folder, data_dir=data_dir, out=out, dry_run=dry_run)
     for text in done.notes:
         note(shown, f"note: {text}")

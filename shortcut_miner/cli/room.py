@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from shortcut_miner.claims import claimed
 from shortcut_miner.cli.console import note, print_fields, print_json, progress, warn
 from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.options import DONE, INCOMPLETE, Shown, check_out
@@ -72,8 +73,9 @@ def run_build(
     if out is not None:
         check_out(out)
     started = time.perf_counter()
-    with progress(shown) as told, watched(shown, told, kernels) as compiling:
-        report = work(None if dry_run else out, told and compiling.on_stage)
+    target = None if dry_run else out
+    with claimed(target), progress(shown) as told, watched(shown, told, kernels) as compiling:
+        report = work(target, told and compiling.on_stage)
     for text in report.notes:
         note(shown, f"note: {text}")
     for text in report.warnings:
@@ -124,10 +126,11 @@ def run_score(
                 f"--out {out}: got the build's own folder, expected another. Choose another name."
             )
         check_out(out)
-    with progress(shown) as told, watched(shown, told, kernels) as compiling:
+    target = None if dry_run else out
+    with claimed(target), progress(shown) as told, watched(shown, told, kernels) as compiling:
         if told is not None:
             compiling.on_stage("score")
-        report = work(None if dry_run else out, told and compiling.on_stage)
+        report = work(target, told and compiling.on_stage)
     for text in report.notes:
         note(shown, f"note: {text}")
     for reason, count in report.dropped.items():

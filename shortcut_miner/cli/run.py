@@ -1,7 +1,9 @@
 """Running one command: the one place where errors become messages and exit codes."""
 
 import contextlib
+import contextvars
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -17,6 +19,13 @@ from shortcut_miner.cli.interrupt import say_interrupted, was_interrupted
 from shortcut_miner.cli.options import BAD_INPUT, BUG, DONE, INTERRUPTED
 from shortcut_miner.errors import ShortcutMinerError
 
+# What the dynamic linker, Python's threads, Rust's panics and C++ say when a limit of the process is hit.
+_LIMITS_HIT = re.compile(
+    r"failed to map segment|can't start new thread|too ?many ?open ?files|cannot allocate memory|bad_alloc"
+    r"|resource temporarily unavailable|kind: (WouldBlock|OutOfMemory)",
+    re.IGNORECASE,
+)
+
 
 def run(tokens: Sequence[str]) -> int:
     """Run the command that `tokens` name and return its exit code. Never raises.
@@ -28,8 +37,9 @@ def run(tokens: Sequence[str]) -> int:
     """
     _never_fail_on_letters()
     try:
-        result = build_app()(
-            list(tokens), exit_on_error=False, print_error=False, result_action="return_value"
+        # In a context of its own: what one run is allowed to unpack, the next isn't.
+        result = contextvars.copy_context().run(
+            build_app(), list(tokens), exit_on_error=False, print_error=False, result_action="return_value"
         )
         sys.stdout.flush()
         return result if isinstance(result, int) else DONE
@@ -48,6 +58,9 @@ def run(tokens: Sequence[str]) -> int:
         if was_interrupted():
             say_interrupted()
             return INTERRUPTED
+        if lacking := _lacking(error):
+            _tell(lacking, "error")
+            return BAD_INPUT
         _tell(_bug_report(error))
         return BUG
 
@@ -72,6 +85,18 @@ def _in_words(error: Exception) -> str:
         name = f"{error.filename}: " if error.filename else ""
         return f"{name}got {error.strerror or error}. Check the path, its permissions and the disk."
     return str(error)
+
+
+def _lacking(error: BaseException | None) -> str | None:
+    """Return in words that a limit of the machine was hit, if a library says so in an error of its own."""
+    while error is not None:
+        if found := _LIMITS_HIT.search(str(error)):
+            return (
+                f"the limits of this process: got {found[0]!r}, expected room for the program's libraries, "
+                "threads and files. Raise them (ulimit -v, ulimit -n, ulimit -u), or give fewer --threads."
+            )
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _see_help(error: CycloptsError) -> str:

@@ -54,8 +54,9 @@ if TYPE_CHECKING:
 # None never comes: what is missing is told before.
 Files = Annotated[VqaCeFiles | None, Parameter(name="*", group=INPUTS, consume_multiple=1, negative=())]
 Method = Annotated[VqaCeConfig, Parameter(name="*", group=METHOD)]
-Counts = Annotated[list[int], Parameter(group=METHOD, converter=numbers_list, negative=())]
-Confidences = Annotated[list[float], Parameter(group=METHOD, converter=numbers_list, negative=())]
+Numbers = Parameter(group=METHOD, converter=numbers_list, negative=(), consume_multiple=1)
+Counts = Annotated[list[int], Numbers]
+Confidences = Annotated[list[float], Numbers]
 Scorer = Annotated[SweepScorer, Parameter(group=METHOD)]
 ScoreMethod = Annotated[ScoreConfig, Parameter(name="*", group=METHOD)]
 

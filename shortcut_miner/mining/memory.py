@@ -1,10 +1,7 @@
 """How much memory this process may still take, and so how many antecedents a search may keep."""
 
-import os
-import sys
-from pathlib import Path
-
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.free_memory import free_memory, held_by
 from shortcut_miner.timing import peak_memory
 
 # Measured, and rounded up; tests/mining/test_memory.py measures them again. What an antecedent costs at the
@@ -15,9 +12,6 @@ BYTES_A_TABLED_RULE = 320
 BYTES_A_MEASURED_RULE = 250
 _SHARE = 0.8  # of the free memory: the rest is for what does not grow with the rules
 _LEAST = 10_000
-_CGROUPS = Path("/sys/fs/cgroup")
-# Where the two versions of control groups keep what is allowed, and what is used.
-_LIMIT_FILES = (("memory.max", "memory.current"), ("memory.limit_in_bytes", "memory.usage_in_bytes"))
 
 
 def fitting_rules(budget: int | None = None) -> int:
@@ -39,10 +33,7 @@ def left(budget: int | None = None) -> int:
 
 def held() -> int:
     """Return the bytes of memory that this process holds now."""
-    pages = _text(Path("/proc/self/statm")).split()
-    if len(pages) > 1:
-        return int(pages[1]) * os.sysconf("SC_PAGE_SIZE")
-    return peak_memory()  # elsewhere only the most that it ever held is known
+    return held_by() or peak_memory()  # elsewhere only the most that it ever held is known
 
 
 def which_fit() -> str:
@@ -68,63 +59,3 @@ def check_fits(rules: int, bytes_a_rule: int, budget: int | None = None) -> None
             f"{free / 1e9:.1f} GB of free memory. Raise min_count or min_confidence, or choose a "
             "superset_filter."
         )
-
-
-def free_memory() -> int:
-    """Return how many bytes this process may still take, by the machine, control groups and its limits."""
-    return max(0, min(_machine_free(), _address_space_left(), *_control_groups_left()))
-
-
-def _machine_free() -> int:
-    available = _field(Path("/proc/meminfo"), "MemAvailable")
-    if available is not None:
-        return available * 1024
-    # Elsewhere what is free can't be told without another library: half of all.
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-
-
-def _address_space_left() -> int:
-    import resource
-
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    taken = _field(Path("/proc/self/status"), "VmSize")
-    return sys.maxsize if limit == resource.RLIM_INFINITY else limit - (taken or 0) * 1024
-
-
-def _control_groups_left() -> list[int]:
-    """Return what is left of each limit on this process's control groups and those above them."""
-    left = []
-    for line in _text(Path("/proc/self/cgroup")).splitlines():
-        _, controllers, place = line.split(":", 2)
-        root = _CGROUPS / "memory" if "memory" in controllers.split(",") else _CGROUPS
-        if controllers and root == _CGROUPS:
-            continue
-        group = root / place.lstrip("/")
-        # In a container the files of its own group lie at the root.
-        for folder in {root, group, *(above for above in group.parents if root in above.parents)}:
-            left += [_left(folder / limit, folder / used, folder) for limit, used in _LIMIT_FILES]
-    return left
-
-
-def _left(limit: Path, used: Path, folder: Path) -> int:
-    allowed, taken = _text(limit).strip(), _text(used).strip()
-    if not (allowed.isdigit() and taken.isdigit()):  # no such file, or "max"
-        return sys.maxsize
-    cached = _field(folder / "memory.stat", "inactive_file") or 0  # files that the system drops when asked
-    return int(allowed) - int(taken) + cached
-
-
-def _field(path: Path, name: str) -> int | None:
-    """Return the number after a name in a file of names and numbers."""
-    for line in _text(path).splitlines():
-        words = line.replace(":", " ").split()
-        if words[:1] == [name]:
-            return int(words[1])
-    return None
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from shortcut_miner.columnar import PARQUET_MAGIC
 from shortcut_miner.errors import BackendError, SourceError, examples
 from shortcut_miner.sources.opening.columns import Column
-from shortcut_miner.sources.opening.files import FileFacts, facts_of_all, file_facts
+from shortcut_miner.sources.opening.files import FileFacts, Version, facts_of_all, file_facts
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_columns
 from shortcut_miner.sources.opening.kinds import wrong_kind
 from shortcut_miner.sources.opening.npz import npz_names, read_npz
@@ -237,6 +237,7 @@ def _embeddings(
 
 
 def _read_npz(path: Path, wanted: Collection[str]) -> Embeddings:
+    version = Version.of(path)
     arrays = read_npz(path, (*WORDS, *VECTORS))
     words = next((arrays[name] for name in WORDS if name in arrays), None)
     vectors = next((arrays[name] for name in VECTORS if name in arrays), None)
@@ -259,7 +260,9 @@ def _read_npz(path: Path, wanted: Collection[str]) -> Embeddings:
             "np.array(words, dtype=str)."
         ) from error
     rows = zip(listed, vectors.astype(np.float64), strict=True)
-    return _embeddings(rows, vectors.shape[1], NPZ, wanted, str(path), lambda: file_facts(path))
+    read = _embeddings(rows, vectors.shape[1], NPZ, wanted, str(path), lambda: file_facts(path))
+    version.check(str(path))
+    return read
 
 
 def _read_parquet(path: Path, wanted: Collection[str]) -> Embeddings:

@@ -146,9 +146,16 @@ def item_reading(
 
 
 def _unfit(flat: FlatTable, problems: Sequence[Problem]) -> SourceError:
-    if flat.form.startswith("JSON"):
+    broken = [problem for problem in problems if problem.field == "record"]
+    if flat.form.startswith("JSON") and broken:
         title = "got lines that are no JSON objects, expected one record a line"
-        told = [f"{flat.label(at)}: {decoding_error(flat.content[at])}" for at in bad_records(problems)]
+        told = [f"{flat.label(at)}: {decoding_error(flat.content[at])}" for at in bad_records(broken)]
+    elif flat.form.startswith("JSON"):
+        title = "got records that don't fit, expected none"
+        told = [
+            f"{flat.label(one.records[0])}, {one.field}: got {one.got}, expected {one.expected}"
+            for one in problems
+        ]
     else:
         width = f"{len(flat.columns)}"
         title = f"got rows that differ from the header, expected {width} values"

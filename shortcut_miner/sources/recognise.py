@@ -2,14 +2,18 @@
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from shortcut_miner.errors import SourceError
+from shortcut_miner.columnar import columnar_form
+from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.images.regions import all_formats
 from shortcut_miner.sources.opening.files import FileFacts, Source, file_facts, find_file, open_source
+from shortcut_miner.sources.opening.flat_tables import open_columns
 from shortcut_miner.sources.opening.kinds import RIGHT_FILE, Content, Format, Shape, find_format, wrong_kind
 from shortcut_miner.sources.opening.npz import npz_names
+from shortcut_miner.sources.opening.starts import whole_start
 from shortcut_miner.sources.opening.streams import START_BYTES, facts_and_packing, start_of
 from shortcut_miner.sources.shapes import shape_of, shape_of_start, shape_or_text
 from shortcut_miner.sources.vector_formats import NPZ, VECTORS, VECTORS_GO_TO, WORDS
@@ -69,6 +73,31 @@ def shape_of_file(path: str | os.PathLike[str]) -> Shape:
     if shape := _shape_by_start(path):
         return shape
     return shape_or_text(Content(open_source(path, keep_workbooks=True)), all_formats())
+
+
+def recognise_start(path: str | os.PathLike[str]) -> Shape:
+    """Return what a file seems to be, by its first bytes and what Parquet and Arrow say of themselves.
+
+    Raises
+    ------
+    SourceError
+        Not even the start can be read.
+    """
+    start = start_of(path)
+    if shape := shape_of_start(start, all_formats()):
+        return shape
+    place, member = find_file(Path(path))
+    if columnar_form(start) and member is None:
+        flat = open_columns(place, str(path))
+        found = next((one for one in all_formats() if one.form == flat.form and one.recognise(flat)), None)
+        names = f"{flat.form} with the columns {examples(flat.columns, limit=20)}"
+        counts = {"rows": flat.total}
+        return Shape(found.kind, counts, goes_to=found.goes_to) if found else Shape(names, counts)
+    cut = Source(
+        path=str(path), content=whole_start(start), packing=(), name=place.name, size=0, member=member,
+        digest=Future(),
+    )  # fmt: skip
+    return replace(shape_or_text(Content(cut), all_formats()), counts={})
 
 
 def _file_kind(shape: Shape, packing: tuple[str, ...], file: FileFacts) -> FileKind:

@@ -160,3 +160,21 @@ def test_a_folder_left_by_a_killed_run_is_cleared(run_cli: RunCli, files: Files,
     assert run_cli("vqa-ce", "build", *options(files), *SMALL, "--out", out).code == 0
     assert not left.exists()
     shutil.rmtree(out)
+
+
+def test_names_that_are_no_utf8(run_cli: RunCli, files: Files, tmp_path: Path) -> None:
+    """As old archives hold them; run.json could not be written, which was told as a bug."""
+    folder = os.fsdecode(os.fsencode(tmp_path) + b"/M\xfcll")
+    moved = write_world(tiny_world(), Path(folder))
+    assert run_cli("vqa-ce", "build", *options(moved), *SMALL, "--out", tmp_path / "out").code == 0
+    written = json.loads((tmp_path / "out" / "run.json").read_text(encoding="utf-8"))
+    assert written["files"]["val_questions"] == str(moved["val_questions"])
+    assert run_cli("repeat", tmp_path / "out").code == 0
+    ran = run_cli("vqa-ce", "build", *options(files), *SMALL, "--out", folder + "/out")
+    assert (ran.code, ran.out) == (2, "")
+    assert "got a name that is no UTF-8, expected one that is" in ran.err
+    table = Path(folder, "questions.parquet")
+    shutil.copy(tmp_path / "out" / "questions.parquet", table)
+    ran = run_cli("mine", table, "--words", "words")
+    assert (ran.code, ran.out) == (2, "")
+    assert "got a name that is no UTF-8, expected one for a Parquet file" in ran.err

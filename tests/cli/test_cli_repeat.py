@@ -196,4 +196,4 @@ def test_what_can_not_be_repeated(run_cli: RunCli, out: Path, tmp_path: Path) ->
     (out / "manifest.json").write_text(json.dumps(manifest | {"command": "vqa-ce score"}))
     ran = run_cli("repeat", out)
     assert ran.code == 2
-    assert "got the output of 'vqa-ce score', expected a folder that one of" in ran.err
+    assert "got the output of 'vqa-ce score', expected that of one of" in ran.err

@@ -317,6 +317,42 @@ def test_a_folder_can_be_repeated(room: Room, demo: Demo, tmp_path: Path) -> Non
     assert (done.command, done.out, done.notes) == (room.command, None, ())
 
 
+# Options that change which tables there are, or what counts mean; what is derived beside the rest.
+COUNTED_WITH: list[tuple[str, dict[str, Any], set[str]]] = [
+    ("vqa_ce", {}, {"rules", "rules_words", "classifier_rules", "easy", "hard", "val_images", "train_rows"}),
+    ("vqa_ce", {"holdout": True, "items": "words", "vote": "best"}, {"rules_words", "val_questions"}),
+    ("vqa_ce", {"top_answers": 5, "superset_filter": "none", "min_confidence": 1}, {"rules", "train_rows"}),
+    ("rad", {}, {"questions", "images", "augmentations_colors", "yes", "skipped"}),
+    ("rad", {"types": "colors", "exclude_annotators": False}, {"augmentations_colors"}),
+    ("fpvg", {}, {"questions", "images", "evaluable", "no_annotation", "no_detections"}),
+    ("fpvg", {"preset": "code"}, {"questions", "evaluable_images", "no_annotation"}),
+    ("swapmix", {}, {"rows", "class_swaps", "attribute_swaps", "questions_without_swaps"}),
+    ("swapmix", {"padding": "none", "context_key": "name"}, {"rows", "class_swaps", "questions_in_plan"}),
+    ("swapmix", {"plan": "training", "epochs": 2}, {"questions"}),
+    ("swapmix", {"plan": "perfect-sight"}, {"rows", "class_swaps", "attribute_swaps"}),
+]
+
+
+@pytest.mark.parametrize(("name", "options", "derived"), COUNTED_WITH)
+def test_counts_follow_from_the_tables(
+    name: str, options: dict[str, Any], derived: set[str], demo: Demo, tmp_path: Path
+) -> None:
+    room = next(one for one in ROOMS if one.name == name)
+    room.build(**room.files(demo), **options, out=tmp_path / "out", limit=LIMIT)
+    found = sm.verify(tmp_path / "out", data_dir=demo.out)
+    assert (found.agrees, found.is_complete, found.others) == (True, True, ())
+    assert {count for count, (_, tables) in found.counts.items() if tables is not None} >= derived
+
+
+@each_room
+def test_scores_are_verified(room: Room, demo: Demo, built: Built, tmp_path: Path) -> None:
+    out = tmp_path / "scores"
+    room.score(demo, built(room)[1], out)
+    found = sm.verify(out, data_dir=demo.out)
+    assert (found.agrees, found.is_complete, found.others) == (True, True, ())
+    assert found.files.keys() == {path.name for path in out.iterdir()} - {"manifest.json"}
+
+
 # ---- for other programs ----
 
 

@@ -17,6 +17,7 @@ from cli.commands import CHECKOUT
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shortcut_miner import free_memory
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining import memory
 from shortcut_miner.mining.jobs_numba.gathered import Gathered
@@ -142,7 +143,7 @@ class TestFreeMemory:
     def nothing_but(self, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
         """Replace the system's files."""
         files: dict[str, str] = {"/proc/meminfo": "MemTotal: 9000 kB\nMemAvailable:    5000 kB\n"}
-        monkeypatch.setattr(memory, "_text", lambda path: files.get(str(path), ""))
+        monkeypatch.setattr(free_memory, "text_of", lambda path: files.get(str(path), ""))
         return files
 
     def test_of_the_machine(self, nothing_but: dict[str, str]) -> None:

@@ -18,6 +18,17 @@ from shortcut_miner.schemas import GqaQuestions, RegionLists
 from shortcut_miner.storage import Provenance
 
 COMMAND = "fpvg build"
+# How the counts of a manifest follow from the tables beside it, for whoever verifies a folder.
+COUNTED = {
+    "questions": {"questions": pl.len()},
+    "regions": {
+        "images": pl.col("image_id").n_unique(),
+        "evaluable": pl.col("is_evaluable").sum(),
+        "evaluable_images": pl.col("image_id").filter("is_evaluable").n_unique(),
+        **{reason.replace(" ", "_"): (pl.col("exclusion") == reason).sum() for reason in EXCLUSIONS},
+    },
+    "categories": {"evaluated": pl.col("question_id").n_unique()},
+}
 NESTED_FILES = {"relevant": "relevant_regions.json", "irrelevant": "irrelevant_regions.json"}
 _EXCLUSIONS = {
     "no_annotation": "without annotation",

@@ -20,6 +20,7 @@ FORMS = ("are", "are-there", "bare", "no-verb")
 Mode = Literal["grammar", "literal"]
 PoolBy = Literal["type", "subject"]
 Correct = Literal["equal", "soft"]
+_LONGEST_SPLIT = 100  # characters
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +130,7 @@ class RadConfig:
         check_whole(self, "seed", 0)
         if not isinstance(self.columns, str | None):
             reject("columns", self.columns, "text, such as question=text,answer=label")
-        if self.split is not None and not all(one.isalnum() or one in "-_." for one in self.split or "/"):
+        if self.split is not None and not may_be_in_name(self.split):
             reject("split", self.split, "letters, digits, - and _")
 
     @property
@@ -184,3 +185,12 @@ class ScoreConfig(AnswerOptions):
         check_between(self, "threshold", 0, 1, above=True)
         check_whole(self, "resamples", 0)
         check_whole(self, "seed", 0)
+
+
+def may_be_in_name(split: str) -> bool:
+    """Return whether a split's name can be a part of a file's name, and of nothing else.
+
+    >>> may_be_in_name("val2014"), may_be_in_name("../x"), may_be_in_name("")
+    (True, False, False)
+    """
+    return 0 < len(split) <= _LONGEST_SPLIT and all(one.isalnum() or one in "-_." for one in split)

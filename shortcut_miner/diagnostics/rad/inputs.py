@@ -7,9 +7,9 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.datasets.inputs import InputFacts
-from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles
+from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles, may_be_in_name
 from shortcut_miner.diagnostics.rad.pools import POOL_SCHEMA, check_pools
-from shortcut_miner.errors import SourceError
+from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import open_table
@@ -63,8 +63,14 @@ def read_inputs(files: RadFiles, config: RadConfig, limit: int | None = None) ->
         pools = readings["pools"].table
     split = config.split or _split_of(files.questions.name)
     named = pl.lit(split) if config.split else pl.col("split").fill_null(split)
+    table = table.with_columns(split=named)
+    if odd := [one for one in table["split"].unique(maintain_order=True) if not may_be_in_name(one)]:
+        raise SourceError(
+            f"{files.questions}: got the splits {examples(odd)}, expected letters, digits, - and _, because "
+            "files are named by them. Give another name with --split."
+        )
     return RadInputs(
-        questions=table.with_columns(split=named),
+        questions=table,
         facts=InputFacts.of(readings),
         pools=pools,
     )

@@ -26,6 +26,17 @@ from shortcut_miner.storage import Provenance
 
 COMMAND = "rad build"
 ANNOTATORS = 10
+# How the counts of a manifest follow from the tables beside it, for whoever verifies a folder.
+COUNTED = {
+    "questions": {"questions": pl.len(), "images": pl.col("image_id").n_unique()},
+    "augmentations": {
+        "augmentations": pl.len(),
+        **{f"augmentations_{name}": (pl.col("augmentation") == name).sum() for name in TYPES},
+        "yes": (pl.col("answer") == "yes").sum(),
+    },
+    "skipped": {"skipped": pl.len()},
+    "counts": {"pairs": pl.col("pairs").first(), "models": pl.col("model").n_unique()},
+}
 _INFO = {
     "description": "Yes/no questions made from other questions by the templates of Rosenberg et al. "
     "(ACL 2021), written by shortcut_miner.",

@@ -19,6 +19,7 @@ from shortcut_miner.sources.opening.flat_tables import open_table
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, first_bytes, parse_json
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Reading, find_problems, settle
+from shortcut_miner.sources.opening.repeated_fields import check_keys_once
 from shortcut_miner.sources.opening.table_columns import check_has_rows, read_columns
 from shortcut_miner.sources.recognise import check_no_other_kind
 
@@ -157,6 +158,7 @@ def _obj_matching(source: Source) -> pl.DataFrame:
     if first_bytes(source.content) != b"{" or Content(source).is_lines:
         check_no_other_kind(source, _NEEDS, _EXPECTED)
     top = parse_json(source).top
+    check_keys_once(source.path, source.content, 2)
     records: Sequence[tuple[str, msgspec.Raw]] = list(top.items()) if isinstance(top, dict) else []
     rows: list[tuple[str, str, float]] = []
     for name, raw in records:

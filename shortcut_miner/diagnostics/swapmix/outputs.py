@@ -24,6 +24,20 @@ from shortcut_miner.storage import Provenance
 
 COMMAND = "swapmix build"
 SWAPS = "swaps"
+# How the counts of a manifest follow from the tables beside it, for whoever verifies a folder.
+COUNTED = {
+    "questions": {
+        "questions": pl.len(),
+        "questions_in_plan": pl.col("row_count").count(),
+        "questions_without_swaps": (pl.col("row_count") == 1).sum(),
+    },
+    SWAPS: {
+        "rows": pl.len(),
+        "class_swaps": (pl.col("kind") == "class").sum(),
+        "attribute_swaps": (pl.col("kind") == "attribute").sum(),
+    },
+    "scores": {"models": pl.col("model").n_unique()},
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -62,9 +76,17 @@ def draw_plan(
     def provenance() -> Provenance:
         return describe(inputs, ready, config, counts, limit)
 
-    for name, draw in _plans(ready, config, threads):
-        path = None if folder is None else folder / f"{name}.parquet"
-        plan_table.write_plan(path, config.plan, draw(), names, on_block, provenance)
+    def draw_all(into: Path | None, told: Callable[[PlanRows], None]) -> None:
+        for name, draw in _plans(ready, config, threads):
+            path = None if into is None else into / f"{name}.parquet"
+            plan_table.write_plan(path, config.plan, draw(), names, told, provenance)
+
+    if folder is not None and config.plan == "training" and config.epochs > 1:
+        # The record in each file is that of the whole build: all are counted before the first is written.
+        draw_all(None, on_block)
+        draw_all(folder, lambda block: None)
+    else:
+        draw_all(folder, on_block)
     drawn = Drawn(provenance(), rows_of_question)
     if folder is not None:
         beside = _tables_beside(ready, drawn, config)

@@ -11,6 +11,7 @@ from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, parse_json
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, find_duplicates, settle
+from shortcut_miner.sources.opening.repeated_fields import check_keys_once
 from shortcut_miner.sources.opening.streams import start_of
 from shortcut_miner.sources.shapes import RESTRUCTURED
 
@@ -41,6 +42,7 @@ def read_restructured(path: Path, limit: int | None = None) -> Reading:
     """
     source = open_source(path)
     top = parse_json(source).top
+    check_keys_once(source.path, source.content, 3)
     ids: list[tuple[str, str]] = []
     questions: list[_Question | None] = []
     problems: list[Problem] = []
@@ -98,6 +100,7 @@ def _answers_beside(path: Path) -> pl.DataFrame | None:
         raise SourceError(
             f"{beside}: got {error}, expected {{image: {{question: answer}}}}. Correct or remove the file."
         ) from error
+    check_keys_once(str(beside), source.content, 2)
     pairs = {question: answer for answers in given.values() for question, answer in answers.items()}
     return pl.DataFrame(
         {"question_id": list(pairs), "answer": list(pairs.values())},

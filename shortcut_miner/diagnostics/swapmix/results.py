@@ -23,6 +23,7 @@ from shortcut_miner.diagnostics.swapmix.metrics import ATTRIBUTE, CLASS, PlanSha
 from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
 from shortcut_miner.sources.opening.files import FileFacts, Source, open_source
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS
+from shortcut_miner.sources.opening.repeated_fields import check_keys_once
 
 ORIGINAL = "original"
 _Answer = Annotated[int, msgspec.Meta(ge=-(2**31), lt=2**31)]  # numbers of answers, kept as int32
@@ -201,6 +202,7 @@ def _read(source: Source) -> tuple[dict[str, _Answers], int]:
     """Return a run's answers, and to how many questions of the file it has none."""
     try:
         images = msgspec.json.decode(source.content, type=dict[str, dict[str, msgspec.Raw]])
+        check_keys_once(source.path, source.content, 3)
         is_scene = any("answers" in records for records in images.values())
         found: dict[str, _Answers] = {}
         for one, run in _scene_answers(images) if is_scene else _detector_answers(images):

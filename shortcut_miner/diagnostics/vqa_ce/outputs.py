@@ -10,6 +10,7 @@ from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.folders import open_folder
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
 from shortcut_miner.schemas import (
+    MODALITIES,
     SUBSETS,
     Rules,
     Split,
@@ -20,6 +21,22 @@ COMMAND = "vqa-ce build"
 DEFAULT_ANSWER = "default_answer"
 MATCHES, DROPPED_RULES = "matches", "dropped_rules"
 RELEASED_PREDICTIONS = "rules_predictions.json"
+# How the counts of a manifest follow from the tables beside it, for whoever verifies a folder.
+COUNTED = {
+    "rules": {
+        "rules": pl.len(),
+        **{f"rules_{name}": (pl.col("modality") == name).sum() for name in MODALITIES},
+        "classifier_rules": pl.col("in_classifier").sum(),
+        "train_rows": pl.col("transaction_count").first(),
+    },
+    "split": {name: (pl.col("subset") == name).sum() for name in SUBSETS},
+    "questions": {
+        "val_questions": pl.len(),
+        "val_images": pl.col("image_id").n_unique(),
+        "val_groups": pl.col("group").n_unique(),
+    },
+    "sweep": {"thresholds": pl.len()},
+}
 
 
 def file_names(config: VqaCeConfig) -> list[str]:

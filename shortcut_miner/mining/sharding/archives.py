@@ -5,7 +5,6 @@ import json
 import os
 import threading
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.drafts import drafted
+from shortcut_miner.row_arrays import NPZ_ERRORS
 
 FACTS = "facts"
-# What a damaged or foreign file raises; the archive keeps a checksum of each member.
-ERRORS = (OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile, zlib.error)
+ERRORS = NPZ_ERRORS  # the archive keeps a checksum of each member
 
 
 def write_archive(path: Path, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:

@@ -240,6 +240,8 @@ def _is_image(path: str) -> bool:
 
     A page that says "not found" or a pointer to a file elsewhere is often called .jpg.
     """
+    if not _is_file(path):  # of a pipe nothing may ever come
+        return False
     try:
         with Path(path).open("rb") as file:
             return b"\0" in file.read(_LOOKED_AT)

@@ -118,6 +118,12 @@ def _rows(flat: FlatTable) -> _Found:
         table = table.with_columns(pl.col("label", "score_text").replace("", None))
         is_no_number = pl.col("score").is_null() & pl.col("score_text").is_not_null()
         problems += find_problems(table, is_no_number, "score_text", _SCORE, "score")
+    if flat.repairs:  # of a score that was NaN only null is left, which is no unknown score
+        problems += [
+            Problem((record,), "score", "null, in a file with NaN", _SCORE)
+            for record, raw in enumerate(flat.content)
+            if bytes(fields_of(raw).get("score", b"")) == b"null"
+        ]
     says_none = pl.col("label").is_null() & (pl.col("score").is_not_null() | (pl.len().over("image_id") > 1))
     expected = "null only in an image's single row, without a score"
     return table, problems + find_problems(table, says_none, "label", expected), notes

@@ -32,10 +32,11 @@ from shortcut_miner.sources.images.region_tables import (
     box_rows,
     empty_column,
 )
-from shortcut_miner.sources.opening.files import FileFacts, file_facts, open_source
+from shortcut_miner.sources.opening.files import FileFacts, Version, file_facts, open_source
 from shortcut_miner.sources.opening.json_records import decode_all
 from shortcut_miner.sources.opening.json_text import Top, fields_of, parse_json
 from shortcut_miner.sources.opening.kinds import Content, wrong_kind
+from shortcut_miner.sources.opening.limits import in_memory
 from shortcut_miner.sources.opening.reading import Problem
 from shortcut_miner.sources.opening.streams import START_BYTES, start_of
 from shortcut_miner.sources.shapes import ANSWERS, IMAGES, QUESTIONS, shape_of
@@ -85,6 +86,7 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
         problems += _missing_shards(entries, shards)
     bad = pl.Series([record for one in problems for record in one.records], dtype=pl.UInt32)
     entries = entries.with_columns(is_bad=pl.col("record").is_in(bad.implode()))
+    versions = [Version.of(shards[number]) for number in sorted(shards)]
     beside = _numbers_of([one for one in files.others if one.parent == path.parent])
     counts, rows, boxes, notes = _read_shards(h5py, entries, len(names), shards, problems, beside)
     raw = RawRegions(
@@ -102,7 +104,10 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
         problems=problems,
         notes=parsed.notes + notes + _checksum_notes(shards),
     )
-    return raw, [source.facts(), *(_facts(h5py, shards[number]) for number in sorted(shards))]
+    facts = [source.facts(), *(_facts(h5py, shards[number]) for number in sorted(shards))]
+    for version in versions:
+        version.check(str(version.file))
+    return raw, facts
 
 
 def _facts(h5py: Any, path: Path) -> FileFacts:
@@ -258,6 +263,7 @@ def _read_shards(
         path = shards[int(str(number))]
         with h5_errors(path), h5py.File(path, "r") as file:
             dataset = _box_dataset(file, path)
+            in_memory(str(path)).check(min(_ROWS_AT_ONCE, len(part)) * int(np.prod(dataset.shape[1:])) * 8)
             height, width = dataset.shape[0], dataset.shape[1]
             inside = part.filter(pl.col("row") < height)
             past += len(part) - len(inside)

@@ -35,6 +35,7 @@ from shortcut_miner.sources.opening.json_text import (
     records_under,
 )
 from shortcut_miner.sources.opening.reading import Problem
+from shortcut_miner.sources.opening.repeated_fields import check_keys_once, keys_twice, objects_twice
 from shortcut_miner.sources.opening.streams import open_stream
 
 # A text with a colon after it is a key; other texts are matched so that brackets in them don't count.
@@ -100,6 +101,13 @@ def pipeline_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
             except DECODE_ERRORS as error:
                 yield bad_image(
                     f"line {number}", "line", f"{excerpt(line)} ({error})", "image_id and detections"
+                )
+                continue
+            if keys_twice(line) or objects_twice(
+                [line], [0], [len(one.detections)], ("box", "label", "score")
+            ):
+                yield bad_image(
+                    f"line {number}", "line", f"{excerpt(line)} with a key twice", "each key once"
                 )
                 continue
             if is_no_id(one.image_id):  # not one that is not wanted
@@ -238,6 +246,8 @@ def _by_image(table: pl.DataFrame, problems: list[Problem], notes: tuple[str, ..
 def _category_names(path: Path) -> tuple[Mapping[str, str], FileFacts]:
     source = open_source(path)
     top = parse_json(source).top
+    for raw in top if isinstance(top, list) else [source.content]:
+        check_keys_once(source.path, raw, 1)
     try:
         if isinstance(top, list) or "categories" in top:
             raws = top if isinstance(top, list) else records_under(source, top, "categories")

@@ -33,6 +33,7 @@ BOTTOM_UP_TSV, LXMERT_TSV, VINVL_TSV = "bottom-up-attention TSV", "LXMERT TSV", 
 OSCAR_TSV = "Oscar feature TSV"
 _BOTTOM_UP_NUMBERS, _LXMERT_NUMBERS = (1, 2, 3), (1, 2, 7)  # sizes and num_boxes
 _COUNT_AT = {6: 3, 10: 7}  # columns of a format -> where num_boxes is
+_NOT_TOLD = -1  # dimensions of a damaged line, or of an image without regions
 _BASE64 = (string.ascii_letters + string.digits + "+/").encode()
 _Read = Callable[[str, Sequence[bytes]], Block]
 
@@ -120,7 +121,7 @@ def _gathered(
     stream: Stream, files: RegionFiles, kind: str, columns: int, read: _Read, notes: tuple[str, ...] = ()
 ) -> RawRegions:
     lines: list[int] = []
-    dimensions: list[int] = []  # of each image's features; 0 where they can't be told
+    dimensions: list[int] = []  # of each image's features; see _NOT_TOLD
 
     def blocks() -> Iterator[Block]:
         for number, line in stream.lines():
@@ -131,13 +132,14 @@ def _gathered(
             if not is_wanted and _fits(values, columns):
                 continue
             lines.append(number)
-            dimensions.append(0)
+            dimensions.append(_NOT_TOLD)
             if len(values) != columns:
                 yield bad_image(name, "line", _columns_in_words(len(values), columns), f"{columns} columns")
                 continue
             try:
                 block = read(name, values)
-                dimensions[-1] = _feature_dimensions(values[-1], block.counts[0])
+                found = _feature_dimensions(values[-1], block.counts[0])
+                dimensions[-1] = found if block.counts[0] else _NOT_TOLD
             except _FieldError as error:
                 yield bad_image(name, *error.args)
             else:
@@ -179,12 +181,12 @@ def _feature_dimensions(features: bytes, count: int) -> int:
 
 def _odd_dimensions(dimensions: Sequence[int]) -> list[Problem]:
     """Find images whose features have another length a region than most images'."""
-    known = [one for one in dimensions if one]
+    known = [one for one in dimensions if one > 0]
     usual = Counter(known).most_common(1)[0][0] if known else 0
     return [
         Problem((record,), "features", f"{one:,} dimensions", f"{usual:,}, as most lines have")
         for record, one in enumerate(dimensions)
-        if one not in (0, usual)
+        if one not in (_NOT_TOLD, usual)
     ]
 
 

@@ -19,6 +19,7 @@ from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.list_columns import text_lists
 from shortcut_miner.sources.opening.reading import RECORD, Problem
+from shortcut_miner.sources.opening.repeated_fields import objects_twice
 
 SCENE_GRAPHS, VISUAL_GENOME = "GQA scene graphs JSON", "Visual Genome objects JSON"
 BOX = ("x", "y", "w", "h")
@@ -90,8 +91,10 @@ def scene_graph_rows(content: Content) -> SceneRows:
     names, text = list(top), content.source.content
     images, objects = [], []
     problems = repeated_keys(text, names, text.count(b'"objects"'), "image id", "one entry an image")
-    for chunk in decode_chunks(list(top.values()), _Graph):
+    raws = list(top.values())
+    for chunk in decode_chunks(raws, _Graph):
         problems += chunk.problems
+        problems += objects_twice(raws, chunk.positions, [len(one.objects) for one in chunk.records], BOX)
         images.append(_image_rows(chunk, names))
         objects.append(_object_rows(chunk.positions, [list(one.objects.items()) for one in chunk.records]))
     return SceneRows(
@@ -131,7 +134,7 @@ def visual_genome_rows(content: Content) -> SceneRows:
     assert isinstance(raws, list)
     images, objects, problems = [], [], []
     for positions, ids, listed, found in _genome_chunks(raws, has_objects="objects" in _keys(raws)):
-        problems += found
+        problems += found + objects_twice(raws, positions, list(map(len, listed)), BOX)
         own = pl.DataFrame({RECORD: pl.Series(positions, dtype=pl.UInt32), "image_id": id_column(ids)})
         sizes = [pl.lit(None, pl.Float64).alias(name) for name in ("width", "height")]
         images.append(own.with_columns(*sizes, _NOT_COUNTED))

@@ -4,20 +4,25 @@ import contextlib
 import errno
 import io
 import lzma
+import stat
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any, BinaryIO
 
 from shortcut_miner.errors import SourceError, examples, reason_of
+from shortcut_miner.sources.opening.limits import Allowance, allowance
 
 UTF8_BOM = b"\xef\xbb\xbf"
 MAX_LAYERS = 4
 BUFFER_BYTES = 1 << 20
 CUT = "Download or copy it again: it was probably cut"
 _PACKED_BYTES = 1 << 16  # unpacked at a time when streaming
+_UNPACKED_BYTES = 1 << 20  # given at a time, however few the packed bytes are that they come from
+_UNBOUNDED_BYTES = 1 << 10  # unpacked at a time by a decoder without a limit: four can be a block of 128 KiB
 _ZIP, _EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
 _ZIP_ERRORS = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, ValueError)
 _LOCAL_HEADER = struct.Struct("<26xHH")  # of a member: the lengths of its name and what follows it
@@ -51,13 +56,17 @@ _REFUSED: tuple[tuple[bytes, str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class _Packing:
-    """A compression of one stream: `start` gives a decoder of one of its parts (members, frames)."""
+    """A compression of one stream: `start` gives a decoder of one of its parts (members, frames).
+
+    `is_bounded` says that a decoder takes a limit of what it gives at a time.
+    """
 
     name: str
     first_bytes: bytes
     what: str
     end: str
     start: Callable[[], Any]
+    is_bounded: bool
     padding: bytes = b""
 
 
@@ -74,13 +83,25 @@ def _decoding_errors() -> tuple[type[Exception], ...]:
 
 
 _PACKINGS = (
-    _Packing("gzip", b"\x1f\x8b", "gzip", "its end marker", lambda: zlib.decompressobj(31), b"\0"),
-    _Packing("zstd", b"\x28\xb5\x2f\xfd", "Zstandard", "its last frame to be complete", _zstd_decoder),
-)
+    _Packing(
+        "gzip", b"\x1f\x8b", "gzip", "its end marker", lambda: zlib.decompressobj(31), is_bounded=True,
+        padding=b"\0",
+    ),
+    _Packing(
+        "zstd", b"\x28\xb5\x2f\xfd", "Zstandard", "its last frame to be complete", _zstd_decoder,
+        is_bounded=False,
+    ),
+)  # fmt: skip
 
 
 def unpack(
-    shown: str, stored: BinaryIO, wanted: str | None, *, is_whole: bool, keep_workbooks: bool = False
+    shown: str,
+    stored: BinaryIO,
+    wanted: str | None,
+    *,
+    packed: int,
+    is_whole: bool,
+    keep_workbooks: bool = False,
 ) -> tuple[Any, tuple[str, ...], str | None]:
     """Remove compression layers until none is left, as far as four.
 
@@ -90,8 +111,10 @@ def unpack(
         Can go back to its start.
     wanted : str or None
         Name of a zip member.
+    packed : int
+        Bytes of the file, by which :func:`.limits.allowance` says what it may give.
     is_whole : bool
-        Unpack at once what is read at once, for those who read everything; else piece by piece.
+        Unpack at once, for those who read everything; else piece by piece.
     keep_workbooks : bool
         Leave .xlsx files and inspect_ai logs, which are zip archives, as they are; else they are refused.
 
@@ -107,27 +130,29 @@ def unpack(
     Raises
     ------
     SourceError
-        An unknown member, an archive that is not read; while reading: truncated or damaged.
+        An unknown member, an archive that is not read; while reading: truncated, damaged, too large.
     """
     content: Any = stored
     removed: list[str] = []
     member = None
-    size = -1 if is_whole else _PACKED_BYTES
     for _ in range(MAX_LAYERS):
         start = _peek(content, 4)
         packing = next((one for one in _PACKINGS if start.startswith(one.first_bytes)), None)
         if packing is not None:
-            content = _file_of(_decoded(shown, content, packing, size), size)
+            allowed = allowance(shown, packed, is_held=is_whole)
+            content = _file_of(allowed.counted(_decoded(shown, content, packing)), is_whole=is_whole)
             removed.append(packing.name)
         elif start in (_ZIP, _EMPTY_ZIP) and member is None:
-            packed = content if content.seekable() else io.BytesIO(content.read())
+            held = content if content.seekable() else _held(content, allowance(shown, packed, is_held=True))
             with zip_errors(shown):
-                archive = zipfile.ZipFile(packed)
+                archive = zipfile.ZipFile(held)
             if keep_workbooks and wanted is None and _is_kept(archive.namelist()):
-                packed.seek(0)
-                return packed, tuple(removed), None
+                held.seek(0)
+                return held, tuple(removed), None
             member = _choose_member(shown, archive.infolist(), wanted)
-            content = _file_of(_member_pieces(shown, archive, member, size), size)
+            allowed = allowance(shown, packed, is_held=is_whole)
+            allowed.check(archive.getinfo(member).file_size)
+            content = _file_of(_member_pieces(shown, archive, member), is_whole=is_whole)
             removed.append("zip")
         else:
             break
@@ -163,14 +188,16 @@ def zip_contents(shown: str, content: bytes, wanted: Callable[[str], object]) ->
     Raises
     ------
     SourceError
-        The archive or one of these members is damaged, or encrypted.
+        The archive or one of these members is damaged, or encrypted; or they are larger than allowed.
     """
     found = {}
     with zip_errors(shown), zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for name, info in archive.NameToInfo.items():
-            if wanted(name):
-                is_zstd = info.compress_type == _ZSTD_METHOD
-                found[name] = _zstd_member(shown, content, info) if is_zstd else archive.read(name)
+        members = {name: info for name, info in archive.NameToInfo.items() if wanted(name)}
+        allowed = allowance(shown, len(content), is_held=True)
+        allowed.check(sum(info.file_size for info in members.values()))
+        for name, info in members.items():
+            is_zstd = info.compress_type == _ZSTD_METHOD
+            found[name] = _zstd_member(shown, content, info) if is_zstd else archive.read(name)
     return found
 
 
@@ -180,7 +207,8 @@ def _zstd_member(shown: str, content: bytes, info: zipfile.ZipInfo) -> bytes:
     name_length, extra_length = _LOCAL_HEADER.unpack(header)
     start = info.header_offset + len(header) + name_length + extra_length
     packed = io.BytesIO(content[start : start + info.compress_size])
-    unpacked = b"".join(_decoded(f"{shown}/{info.filename}", packed, _PACKINGS[1], -1))
+    allowed = Allowance(f"{shown}/{info.filename}", info.file_size, "as much as its archive says")
+    unpacked = b"".join(allowed.counted(_decoded(allowed.shown, packed, _PACKINGS[1])))
     if zlib.crc32(unpacked) != info.CRC:
         raise zipfile.BadZipFile(f"wrong checksum of {info.filename!r}")
     return unpacked
@@ -204,9 +232,11 @@ def refuse_unreadable(shown: str, start: bytes) -> None:
             raise SourceError(f"{shown}: got {what}, expected JSON, CSV or Parquet. {advice}.")
 
 
-def _decoded(shown: str, packed: BinaryIO, packing: _Packing, size: int) -> Iterator[bytes]:
+def _decoded(shown: str, packed: BinaryIO, packing: _Packing) -> Iterator[bytes]:
     """Give the unpacked pieces of all members or frames, one after the other."""
     decoder, taken = packing.start(), 0
+    limit = (_UNPACKED_BYTES,) if packing.is_bounded else ()
+    size = _PACKED_BYTES if packing.is_bounded else min(_PACKED_BYTES, _UNBOUNDED_BYTES)
     try:
         while rest := packed.read(size):
             taken += len(rest)
@@ -216,8 +246,8 @@ def _decoded(shown: str, packed: BinaryIO, packing: _Packing, size: int) -> Iter
                     if not rest:
                         break
                     decoder = packing.start()
-                yield decoder.decompress(rest)
-                rest = decoder.unused_data
+                yield decoder.decompress(rest, *limit)
+                rest = decoder.unused_data if decoder.eof else getattr(decoder, "unconsumed_tail", b"")
     except _decoding_errors() as error:
         raise SourceError(
             f"{shown}: got a damaged {packing.what} file ({reason_of(error)}), expected intact data. "
@@ -230,9 +260,14 @@ def _decoded(shown: str, packed: BinaryIO, packing: _Packing, size: int) -> Iter
         )
 
 
-def _member_pieces(shown: str, archive: zipfile.ZipFile, member: str, size: int) -> Iterator[bytes]:
+def _held(content: BinaryIO, allowed: Allowance) -> io.BytesIO:
+    """Return all of a stream in memory."""
+    return io.BytesIO(b"".join(allowed.counted(iter(lambda: content.read(BUFFER_BYTES), b""))))
+
+
+def _member_pieces(shown: str, archive: zipfile.ZipFile, member: str) -> Iterator[bytes]:
     with zip_errors(shown), archive.open(member) as opened:
-        while piece := opened.read(size):
+        while piece := opened.read(_UNPACKED_BYTES):  # never more in all than the archive says
             yield piece
 
 
@@ -256,7 +291,14 @@ def zip_errors(shown: str) -> Iterator[None]:
 
 
 def _choose_member(shown: str, members: list[zipfile.ZipInfo], wanted: str | None) -> str:
-    names = [one.filename for one in members if not one.is_dir() and not one.filename.startswith("__MACOSX/")]
+    # Python 3.11 fails to say whether a member without a name is a folder.
+    members = [one for one in members if one.filename and not one.is_dir()]
+    names = [one.filename for one in members if not one.filename.startswith("__MACOSX/")]
+    if odd := [name for name in names if name.startswith("/") or ".." in PurePosixPath(name).parts]:
+        raise SourceError(
+            f"{shown}: got members that would lie outside of the archive's folder ({examples(odd)}), "
+            f"expected plain names. {_UNPACK}, if you trust it."
+        )
     if any(name.endswith("data.pkl") for name in names):
         raise SourceError(f"{shown}: got a PyTorch pickle, expected JSON, CSV or Parquet. {_PICKLE_NOTE}.")
     if wanted is None and names and all(name.endswith(".npy") for name in names):
@@ -274,10 +316,14 @@ def _choose_member(shown: str, members: list[zipfile.ZipInfo], wanted: str | Non
             f"{shown}: got an inspect_ai log, expected JSON, CSV or Parquet. Give it to an option that takes "
             "models' answers, such as vqa-ce score --predictions."
         )
-    if wanted is None and len(names) == 1:
-        return names[0]
-    if wanted in names:
-        return str(wanted)
+    chosen = names[0] if wanted is None and len(names) == 1 else wanted
+    if chosen in names:
+        if any(stat.S_ISLNK(one.external_attr >> 16) for one in members if one.filename == chosen):
+            raise SourceError(
+                f"{shown}: got a zip member that is a link ({chosen!r}), expected a file. "
+                "Pack the file that it leads to."
+            )
+        return str(chosen)
     listed = examples(names, limit=20) or "none"
     if wanted is None:
         raise SourceError(
@@ -315,9 +361,9 @@ class _Pieces(io.RawIOBase):
         return at
 
 
-def _file_of(pieces: Iterator[bytes], size: int) -> Any:
-    """Return pieces as a file: all of them at once without a copy, or one after the other."""
-    if size < 0:
+def _file_of(pieces: Iterator[bytes], *, is_whole: bool) -> Any:
+    """Return pieces as a file: all of them at once, or one after the other."""
+    if is_whole:
         return io.BytesIO(b"".join(pieces))
     return io.BufferedReader(_Pieces(pieces), buffer_size=BUFFER_BYTES)
 

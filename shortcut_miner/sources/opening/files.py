@@ -13,6 +13,8 @@ from pathlib import Path
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.journal import finish_interrupted
 from shortcut_miner.sources.opening.containers import CUT, UTF8_BOM, refuse_unreadable, unpack
+from shortcut_miner.sources.opening.devices import check_no_device, check_no_pipe, is_pipe, pipe_pieces
+from shortcut_miner.sources.opening.limits import in_memory
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,8 @@ class Opened:
         As in :class:`FileFacts`.
     digest : Future
         The checksum of the packed file, computed in a thread beside the decoding.
+    version : Version or None
+        Of a file that is read again for its checksum: what was there when it was opened.
     """
 
     path: str
@@ -59,10 +63,46 @@ class Opened:
     size: int
     member: str | None
     digest: Future[str] = field(repr=False)
+    version: "Version | None" = None
 
     def facts(self) -> FileFacts:
-        """Return the file's facts; waits for the checksum."""
-        return FileFacts(name=self.name, size=self.size, sha256=self.digest.result(), member=self.member)
+        """Return the file's facts; waits for the checksum. SourceError if the file was changed since."""
+        sha256 = self.digest.result()
+        if self.version is not None:
+            self.version.check(self.path)
+        return FileFacts(name=self.name, size=self.size, sha256=sha256, member=self.member)
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """What tells a file from another one of its name, and from itself after a change.
+
+    Attributes
+    ----------
+    file : Path
+        The file.
+    state : tuple of int
+        Device, inode, size, and when it was changed (ns).
+    """
+
+    file: Path
+    state: tuple[int, int, int, int]
+
+    @classmethod
+    def of(cls, file: Path) -> "Version":
+        """Return the version of a file that is there now."""
+        found = file.stat()
+        return cls(file, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+
+    def check(self, shown: str) -> None:
+        """Raise SourceError if the file is another one now: what was read may be of neither."""
+        with system_errors(shown, self.file):
+            is_same = Version.of(self.file) == self
+        if not is_same:
+            raise SourceError(
+                f"{shown}: got a file that was changed while it was read, expected one that stays as it is. "
+                "Run the command again when nothing writes to it."
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,11 +139,11 @@ def open_source(path: str | os.PathLike[str], *, keep_workbooks: bool = False) -
     shown = str(path)
     file, member = find_file(Path(path))
     with system_errors(shown, file):
-        stored = file.read_bytes()
+        stored = _stored(shown, file)
     check_not_empty_file(shown, len(stored))
     digest = in_background(lambda: hashlib.sha256(stored).hexdigest())
     left, packing, member = unpack(
-        shown, io.BytesIO(stored), member, is_whole=True, keep_workbooks=keep_workbooks
+        shown, io.BytesIO(stored), member, packed=len(stored), is_whole=True, keep_workbooks=keep_workbooks
     )
     content = left.read().removeprefix(UTF8_BOM)
     refuse_unreadable(shown, content)
@@ -118,6 +158,16 @@ def open_source(path: str | os.PathLike[str], *, keep_workbooks: bool = False) -
     )
 
 
+def _stored(shown: str, file: Path) -> bytes:
+    """Return a file's bytes as they are stored, if they fit in memory."""
+    check_no_device(shown, file)
+    allowed = in_memory(shown)
+    if is_pipe(file):
+        return b"".join(allowed.counted(pipe_pieces(shown, file)))
+    allowed.check(file.stat().st_size)
+    return file.read_bytes()
+
+
 def read_bytes(path: str | os.PathLike[str]) -> bytes:
     """Return the unpacked content of a file; see :func:`open_source`."""
     return open_source(path).content
@@ -125,9 +175,19 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 def file_facts(file: Path) -> FileFacts:
     """Return the facts of a file that another library opens by itself."""
-    with system_errors(str(file), file), file.open("rb") as handle:
+    with opened_file(str(file), file) as handle:
         digest = hashlib.file_digest(handle, "sha256").hexdigest()
         return FileFacts(name=file.name, size=file.stat().st_size, sha256=digest)
+
+
+@contextlib.contextmanager
+def opened_file(shown: str, file: Path) -> Iterator[io.BufferedReader]:
+    """Give a regular file, open for reading; raises SourceError for anything else."""
+    with system_errors(shown, file):
+        check_no_device(shown, file)
+        check_no_pipe(shown, file)
+        with file.open("rb") as handle:
+            yield handle
 
 
 def facts_of_all(name: str, files: Sequence[FileFacts]) -> FileFacts:

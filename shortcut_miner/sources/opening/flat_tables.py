@@ -36,6 +36,7 @@ from shortcut_miner.sources.opening.csv_text import TextTable, read_csv
 from shortcut_miner.sources.opening.files import (
     Opened,
     Source,
+    Version,
     file_facts,
     find_file,
     in_background,
@@ -51,6 +52,7 @@ from shortcut_miner.sources.opening.json_text import (
     parse_json,
     split_lines,
 )
+from shortcut_miner.sources.opening.limits import check_looked_at
 from shortcut_miner.sources.opening.reading import (
     damaged,
 )
@@ -141,11 +143,11 @@ def open_flat_file(path: str | os.PathLike[str]) -> tuple[Opened, FlatTable]:
         shown, (place, member) = str(path), find_file(Path(path))
         if member is None and place.is_file():
             with system_errors(shown, place), place.open("rb") as handle:
-                start = handle.read(8)
+                start, version = handle.read(8), Version.of(place)
             if columnar_form(start):
                 file = Opened(
                     path=shown, packing=(), name=place.name, size=place.stat().st_size, member=None,
-                    digest=in_background(lambda: file_facts(place).sha256),
+                    digest=in_background(lambda: file_facts(place).sha256), version=version,
                 )  # fmt: skip
                 return file, open_columns(place, shown)
     source = open_source(path, keep_workbooks=True)
@@ -217,6 +219,7 @@ def open_columns(content: Path | bytes, path: str) -> FlatTable:
         form = form_of(content)
     with column_errors(path, form):
         found = look_at_columns(content)
+    check_looked_at(path, found.total * len(found.names))  # a value may take no byte of the file
     flat = FlatTable(
         path=path, form=form, columns=found.names, total=found.total, content=content,
         types=found.types, label="row {}".format, index=range_index(found.metadata),
@@ -250,7 +253,14 @@ def column_errors(path: str, form: str = "Parquet", expected: str = "other value
             f"{path}: got a {form} file that can't be read ({reason_of(error)}), expected {expected}. "
             "Convert its columns, or copy it again if it was cut."
         ) from error
+    except UnicodeEncodeError as error:
+        raise SourceError(
+            f"{path}: got a name that is no UTF-8, expected one for a {form} file. Rename it, or link to it."
+        ) from error
     except COLUMNAR_ERRORS as error:
+        if isinstance(error, OSError) and error.errno is not None:  # not PyArrow's word for damage
+            with system_errors(path, Path(path)):
+                raise
         raise damaged(path, form, error) from error
 
 

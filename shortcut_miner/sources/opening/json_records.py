@@ -18,7 +18,8 @@ import polars as pl
 
 from shortcut_miner.sources.opening.ids import ID_EXPECTED, AnyId, id_column, is_no_id
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, excerpt
-from shortcut_miner.sources.opening.reading import RECORD, Problem
+from shortcut_miner.sources.opening.reading import RECORD, Problem, bad_records
+from shortcut_miner.sources.opening.repeated_fields import repeated_fields
 
 CHUNK_RECORDS = 20_000
 _DTYPES: dict[Any, Any] = {
@@ -60,17 +61,20 @@ def decode_chunks(raws: Raws, record_type: type[Record], first: int = 0) -> Iter
         Position that the first record has among all records of its file.
     """
     decoder = msgspec.json.Decoder(list[record_type])  # type: ignore[valid-type]
+    names = [field.encode_name for field in msgspec.structs.fields(record_type)]
     for start in range(0, len(raws), CHUNK_RECORDS):
         chunk = raws[start : start + CHUNK_RECORDS]
+        content = b"[" + b",".join(chunk) + b"]"
         try:
-            records = decoder.decode(b"[" + b",".join(chunk) + b"]")
+            records = decoder.decode(content)
         except DECODE_ERRORS:
             records = []
         # A line of a JSON Lines file may hold two records: then the counts differ.
         if len(records) == len(chunk):
-            yield Chunk(range(first + start, first + start + len(chunk)), records, [])
+            decoded = Chunk(range(first + start, first + start + len(chunk)), records, [])
         else:
-            yield _decode_one_by_one(chunk, first + start, record_type)
+            decoded = _decode_one_by_one(chunk, first + start, record_type)
+        yield _without(decoded, repeated_fields(chunk, content, names, first + start))
 
 
 def decode_all(raws: Raws, record_type: type[Record], first: int = 0) -> Chunk[Record]:
@@ -144,6 +148,15 @@ def keyed_records(top: Mapping[str, msgspec.Raw], key: str, value: str) -> list[
     between = b"," + msgspec.json.encode(value) + b":"
     start = b"{" + msgspec.json.encode(key) + b":"
     return [b"".join((start, msgspec.json.encode(name), between, raw, b"}")) for name, raw in top.items()]
+
+
+def _without(chunk: Chunk[Record], problems: list[Problem]) -> Chunk[Record]:
+    """Return a chunk without the records that have further problems, and with these."""
+    if not problems:
+        return chunk
+    bad = set(bad_records(problems))
+    kept = [pair for pair in zip(chunk.positions, chunk.records, strict=True) if pair[0] not in bad]
+    return Chunk([at for at, _ in kept], [record for _, record in kept], chunk.problems + problems)
 
 
 def _decode_one_by_one(raws: Raws, start: int, record_type: type[Record]) -> Chunk[Record]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from shortcut_miner.errors import SourceError, shortened
 from shortcut_miner.sources.opening.containers import zip_errors, zip_names
+from shortcut_miner.sources.opening.limits import allowance
 
 Arrays = dict[str, NDArray[np.generic]]
 _SUFFIX = ".npy"
@@ -32,6 +33,8 @@ def read_npz(path: Path, names: Collection[str]) -> Arrays:
     """
     with zip_errors(str(path)), zipfile.ZipFile(path) as archive:
         members = [name for name in archive.namelist() if name.removesuffix(_SUFFIX) in names]
+        sizes = [archive.getinfo(name).file_size for name in members]
+        allowance(str(path), path.stat().st_size, is_held=True).check(sum(sizes))
         return {name.removesuffix(_SUFFIX): _array(path, archive, name) for name in members}
 
 

@@ -13,9 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shortcut_miner.sources.opening.containers import BUFFER_BYTES, UTF8_BOM, refuse_unreadable, unpack
+from shortcut_miner.sources.opening.devices import check_no_device, check_no_pipe
 from shortcut_miner.sources.opening.files import (
     FileFacts,
     Opened,
+    Version,
     check_not_empty_file,
     file_facts,
     find_file,
@@ -118,11 +120,14 @@ def _opened(
     file, member = find_file(Path(path))
     with contextlib.ExitStack() as closing:
         with system_errors(shown, file):
+            check_no_device(shown, file)
+            check_no_pipe(shown, file)
             stored = closing.enter_context(io.BufferedReader(io.FileIO(file), buffer_size=BUFFER_BYTES))
+            version = Version.of(file)
             size = file.stat().st_size
             check_not_empty_file(shown, size)
             content, packing, member = unpack(
-                shown, stored, member, is_whole=False, keep_workbooks=keep_workbooks
+                shown, stored, member, packed=size, is_whole=False, keep_workbooks=keep_workbooks
             )
             if isinstance(content, io.BytesIO):  # a workbook in another layer
                 content = io.BufferedReader(content, buffer_size=BUFFER_BYTES)
@@ -141,4 +146,5 @@ def _opened(
             size=size,
             member=member,
             digest=digest,
+            version=version,
         )

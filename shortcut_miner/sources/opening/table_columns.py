@@ -48,6 +48,7 @@ from shortcut_miner.sources.opening.json_records import CHUNK_RECORDS, decode_ch
 from shortcut_miner.sources.opening.json_text import (
     fields_of,
 )
+from shortcut_miner.sources.opening.limits import in_memory
 from shortcut_miner.sources.opening.reading import (
     RECORD,
     Problem,
@@ -55,6 +56,7 @@ from shortcut_miner.sources.opening.reading import (
     check_once,
 )
 
+_LEAST_BYTES = 4  # of a value in memory, however few of a file it takes
 RENAME = "Rename or convert its columns"
 Rows = tuple[pl.DataFrame, list[Problem]]  # the working column `record` and the columns that were asked for
 
@@ -89,6 +91,8 @@ def read_columns(
     is_json = flat.form.startswith("JSON")
     names = flat.names(needs) if is_json and by_record else checked_names(flat, needs, advice)
     if flat.form in TYPED:
+        rows = flat.total if limit is None else min(limit, flat.total)
+        in_memory(flat.path).check(_LEAST_BYTES * rows * len(given_names(names)))
         with column_errors(flat.path, flat.form):
             found = with_names_of_classes(flat, _first_rows(flat, given_names(names), limit))
             table = found.select(expressions(needs, names, flat.types)).with_row_index(RECORD)

@@ -1,8 +1,11 @@
 """The first sheet of an .xlsx file as text. Needs the extra ``evaluators`` (fastexcel)."""
 
 import io
+import logging
 import re
 import zipfile
+from collections.abc import Iterable, Iterator
+from typing import IO
 
 import polars as pl
 
@@ -10,8 +13,11 @@ from shortcut_miner.errors import BackendError, SourceError, shortened
 from shortcut_miner.sources.opening.containers import zip_errors
 from shortcut_miner.sources.opening.csv_text import TextTable
 from shortcut_miner.sources.opening.files import Source
+from shortcut_miner.sources.opening.limits import allowance
 from shortcut_miner.sources.opening.reading import RECORD, damaged
 
+# Of a damaged sheet the library logs what its error says too; without a handler that goes to stderr.
+logging.getLogger("calamine").addHandler(logging.NullHandler())
 _SHEET, _LAST_ROW, _LAST_COLUMN = "xl/worksheets/", 1 << 20, 1 << 14  # what the format allows
 _MAX_CELLS = 100_000_000  # of the rectangle around all cells, which is read as a whole
 _CELL = re.compile(rb"""<(?:\w+:)?c\s[^>]{0,200}?\br\s*=\s*["']([A-Za-z]+)(\d+)["']""")
@@ -62,29 +68,44 @@ def read_sheet(source: Source) -> TextTable:
 
 
 def _check_cells(source: Source) -> None:
-    """Raise SourceError for cells so far out that the library would ask for memory until the process ends."""
+    """Raise SourceError for what would make the library ask for memory until the process ends.
+
+    That is cells far out, and parts that are larger than allowed; damaged ones are told too.
+    """
     with zip_errors(source.path), zipfile.ZipFile(io.BytesIO(source.content)) as archive:
+        allowance(source.path, len(source.content), is_held=True).check(
+            sum(info.file_size for info in archive.infolist())
+        )
         for name in archive.namelist():
-            if name.startswith(_SHEET) and name.endswith(".xml"):
-                _check_sheet(source.path, archive, name)
+            with archive.open(name) as part:
+                pieces = _pieces(part)
+                if name.startswith(_SHEET) and name.endswith(".xml"):
+                    _check_sheet(source.path, name, pieces)
+                else:
+                    for _ in pieces:  # to its end, where the checksum says whether it is as long as it claims
+                        pass
 
 
-def _check_sheet(shown: str, archive: zipfile.ZipFile, name: str) -> None:
+def _pieces(part: IO[bytes]) -> Iterator[bytes]:
+    while piece := part.read(_PIECE):
+        yield piece
+
+
+def _check_sheet(shown: str, name: str, pieces: Iterable[bytes]) -> None:
     last_row = last_column = 0
-    with archive.open(name) as sheet:
-        before = b""
-        while piece := sheet.read(_PIECE):
-            for letters, digits in _CELL.findall(before + piece):
-                row = int(digits) if len(digits) < 8 else _LAST_ROW + 1
-                column = _column(letters) if len(letters) < 4 else _LAST_COLUMN + 1
-                if row > _LAST_ROW or column > _LAST_COLUMN:
-                    cell = shortened((letters + digits).decode())
-                    raise SourceError(
-                        f"{shown}, {name}: got a cell {cell!r}, expected none beyond 'XFD1048576'. "
-                        "Save the file again, or save the table as TSV."
-                    )
-                last_row, last_column = max(last_row, row), max(last_column, column)
-            before = piece[-_TAG:]
+    before = b""
+    for piece in pieces:
+        for letters, digits in _CELL.findall(before + piece):
+            row = int(digits) if len(digits) < 8 else _LAST_ROW + 1
+            column = _column(letters) if len(letters) < 4 else _LAST_COLUMN + 1
+            if row > _LAST_ROW or column > _LAST_COLUMN:
+                cell = shortened((letters + digits).decode())
+                raise SourceError(
+                    f"{shown}, {name}: got a cell {cell!r}, expected none beyond 'XFD1048576'. "
+                    "Save the file again, or save the table as TSV."
+                )
+            last_row, last_column = max(last_row, row), max(last_column, column)
+        before = piece[-_TAG:]
     if last_row * last_column > _MAX_CELLS:
         raise SourceError(
             f"{shown}, {name}: got cells as far as row {last_row:,} and column {last_column:,}, expected at "

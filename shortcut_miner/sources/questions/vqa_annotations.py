@@ -16,7 +16,7 @@ from shortcut_miner.sources.images.coco import COCO_KEYS
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.ids import AnyId, with_whole_ids
 from shortcut_miner.sources.opening.json_records import decode_chunks, paused_gc, record_columns
-from shortcut_miner.sources.opening.json_text import LOOKED_AT, Raws, Top, fields_of
+from shortcut_miner.sources.opening.json_text import LOOKED_AT, Raws, Top, fields_of, records_of
 from shortcut_miner.sources.opening.kinds import Content, Counts
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, find_problems, finished
 from shortcut_miner.sources.questions.answer_lists import (
@@ -45,8 +45,16 @@ class _Annotation(msgspec.Struct, gc=False):
 def is_vqa_annotations(top: Top) -> bool:
     """Return whether this is a VQA annotations JSON, not one of COCO's, or a bare list of annotations."""
     if isinstance(top, dict):
-        return "annotations" in top and not COCO_KEYS & top.keys()
+        return "annotations" in top and not COCO_KEYS & top.keys() and not _are_answers(top["annotations"])
     return any(_is_annotation(fields_of(record).keys()) for record in top[:LOOKED_AT])
+
+
+def _are_answers(listed: msgspec.Raw) -> bool:
+    """Return whether the records of a list are a model's answers: nothing of an annotation but the id."""
+    records = [fields_of(record).keys() for record in records_of(listed)[:LOOKED_AT]]
+    return any(fields >= {"question_id", "answer"} for fields in records) and not any(
+        fields & {_MAJORITY, "answers", "image_id"} for fields in records
+    )
 
 
 def _is_annotation(fields: Set[str]) -> bool:

@@ -79,6 +79,8 @@ def test_every_epoch_has_its_file_and_its_swaps(files: SwapMixFiles, tmp_path: P
         )
         assert abs(share - 0.5) < 0.05
     assert not epochs[0].drop("epoch").equals(epochs[1].drop("epoch"))
+    # The first epochs' own records counted the epochs so far: they were refused as of another build.
+    assert all(report.tables[f"training_epoch_{epoch:03d}"].equals(epochs[epoch]) for epoch in range(3))
     fewer = tmp_path / "fewer"
     build(files, SwapMixConfig(plan="training"), fewer)
     assert pl.read_parquet(fewer / "training_epoch_000.parquet").equals(epochs[0])

@@ -1,0 +1,122 @@
+"""Every command that writes a folder, on small inputs, with one option that changes all of its files."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+from cli.commands import options
+
+from shortcut_miner.cli.run import run
+from shortcut_miner.demo import DemoWorld
+from shortcut_miner.demo.detector import DETECTIONS_FILE, write_detections
+from shortcut_miner.demo.swapmix import VECTORS_FILE, word_vectors
+
+ROLES = ("train_questions", "train_annotations", "val_questions", "val_annotations", "detections")
+FEW = ("--limit", 60, "--quiet")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A world, the folders of small builds in it, and made-up answers."""
+
+    world: DemoWorld
+    folder: Path
+
+    def built(self, room: str) -> Path:
+        return self.folder / room
+
+    def answers(self, room: str) -> Path:
+        return self.folder / f"{room}-answers.parquet"
+
+
+Tokens = tuple[object, ...]
+# What is typed but for --out; given twice, what an earlier run and a later one of other options are.
+WRITERS: dict[str, Callable[[Inputs], tuple[Tokens, Tokens]]] = {}
+
+
+def _gqa(inputs: Inputs) -> Tokens:
+    return (
+        *("--questions", inputs.world.gqa_questions, "--scene-graphs", inputs.world.val_scene_graphs),
+        *("--detections", inputs.folder / DETECTIONS_FILE),
+    )
+
+
+def _vqa_ce(inputs: Inputs) -> Tokens:
+    return (*options({role: getattr(inputs.world, role) for role in ROLES}), "--threads", 1)
+
+
+def _rad(inputs: Inputs) -> Tokens:
+    return ("--questions", inputs.world.val_questions, "--annotations", inputs.world.val_annotations)
+
+
+def _swapmix(inputs: Inputs) -> Tokens:
+    return (*_gqa(inputs), "--embeddings", inputs.folder / VECTORS_FILE, "--k", 3)
+
+
+def _twice(tokens: Tokens, name: str, first: object, second: object) -> tuple[Tokens, Tokens]:
+    return (*tokens, name, first), (*tokens, name, second)
+
+
+WRITERS["vqa-ce build"] = lambda of: _twice(
+    ("vqa-ce", "build", *_vqa_ce(of), *FEW, "--min-count", 2), "--min-confidence", 0.3, 0.5
+)
+WRITERS["vqa-ce sweep"] = lambda of: _twice(
+    ("vqa-ce", "sweep", *_vqa_ce(of), *FEW, "--min-confidences", 0.5), "--min-counts", "3,4", "3,5"
+)
+WRITERS["rad build"] = lambda of: _twice(("rad", "build", *_rad(of), *FEW), "--seed", 0, 1)
+WRITERS["fpvg build"] = lambda of: _twice(("fpvg", "build", *_gqa(of), *FEW), "--relevant", "path", "final")
+WRITERS["swapmix build"] = lambda of: _twice(("swapmix", "build", *_swapmix(of), *FEW), "--seed", 0, 1)
+SCORED = ("--quiet", "--resamples", 10)
+WRITERS["vqa-ce score"] = lambda of: _twice(
+    ("vqa-ce", "score", of.built("vqa-ce"), "--predictions", f"m={of.answers('vqa-ce')}", *SCORED),
+    *("--seed", 0, 1),
+)
+WRITERS["rad score"] = lambda of: _twice(
+    (
+        *("rad", "score", of.built("rad"), "--original", f"m={of.answers('rad')}"),
+        *("--augmented", f"m={of.answers('rad-augmented')}", *SCORED),
+    ),
+    *("--seed", 0, 1),
+)
+WRITERS["fpvg score"] = lambda of: _twice(
+    (
+        *("fpvg", "score", of.built("fpvg"), *SCORED),
+        *(f"--{name}=m={of.answers('fpvg')}" for name in ("all", "relevant", "irrelevant")),
+    ),
+    *("--seed", 0, 1),
+)
+WRITERS["swapmix score"] = lambda of: _twice(
+    ("swapmix", "score", of.built("swapmix"), "--predictions", f"m={of.answers('swapmix')}", *SCORED),
+    *("--seed", 0, 1),
+)
+WRITERS["mine"] = lambda of: _twice(
+    (
+        *("mine", of.built("vqa-ce") / "questions.parquet", "--words", "words", "--objects", "objects"),
+        *("--quiet", "--threads", 1, "--show", 0),
+    ),
+    *("--min-count", 3, 4),
+)
+WRITERS["export"] = lambda of: _twice(
+    ("export", of.built("vqa-ce"), "--to", "huggingface", "--quiet"), "--limit", 2, 3
+)
+
+
+def write_inputs(world: DemoWorld, folder: Path) -> Inputs:
+    """Build each room once, and answer all that it asks."""
+    inputs = Inputs(world, folder)
+    write_detections(world.val_scene_graphs, folder, seed=0)
+    graphs = json.loads(world.val_scene_graphs.read_text(encoding="utf-8")).values()
+    names = {thing["name"] for graph in graphs for thing in graph["objects"].values()}
+    (folder / VECTORS_FILE).write_text(word_vectors(sorted(names), 0), encoding="utf-8")
+    for room in ("vqa-ce", "rad", "fpvg", "swapmix"):
+        tokens, _ = WRITERS[f"{room} build"](inputs)
+        assert run([*map(str, tokens), "--out", str(inputs.built(room))]) == 0
+        asked = pl.read_parquet(inputs.built(room) / "questions.parquet", columns=["question_id", "answer"])
+        asked.write_parquet(inputs.answers(room))
+    swaps = pl.read_parquet(inputs.built("swapmix") / "swaps.parquet")
+    swaps.select("question_id", "perturbation", answer=pl.lit("red")).write_parquet(inputs.answers("swapmix"))
+    rows = pl.read_parquet(inputs.built("rad") / "augmentations.parquet")
+    rows.select("question_id", answer=pl.lit("yes")).unique().write_parquet(inputs.answers("rad-augmented"))
+    return inputs
