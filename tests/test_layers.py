@@ -25,6 +25,7 @@ LAYERS = (
         "text",
         "tokenizers",
         "boxes",
+        "drawing",
         "timing",
         "keyed_draws",
         "transactions",

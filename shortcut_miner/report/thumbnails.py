@@ -9,10 +9,10 @@ from typing import Any
 
 import polars as pl
 
-from shortcut_miner.exports.images import find_images
+from shortcut_miner.errors import SourceError
 from shortcut_miner.options import PathTexts
-from shortcut_miner.report.extra import needs
 from shortcut_miner.report.pages import RoomPage, Section, label
+from shortcut_miner.sources.images.image_files import find_images
 from shortcut_miner.sources.images.regions import read_regions
 
 MOST_IMAGES = 300
@@ -36,7 +36,8 @@ def with_thumbnails(page: RoomPage, images: str, detections: PathTexts | None) -
     page : RoomPage
         As its room makes it.
     images : str
-        A folder, or a pattern with {image_id}; see :func:`shortcut_miner.exports.images.find_images`.
+        A folder, or a pattern with {image_id}; see
+        :func:`shortcut_miner.sources.images.image_files.find_images`.
     detections : path or list of them, optional
         Boxes with labels, to be drawn on the pictures.
 
@@ -106,17 +107,16 @@ def _thumbnails(
 
 def _picture(path: Path) -> tuple[str, tuple[int, int]] | None:
     """Return a small JPEG as an address, and the size of the image; None of what can't be read."""
-    image_module = needs("PIL.Image")
+    from shortcut_miner.drawing.photos import read_photo
+
     try:
-        with image_module.open(path) as image:
-            size = image.size
-            image.draft("RGB", (_SIDE, _SIDE))
-            small = image.convert("RGB")
-        small.thumbnail((_SIDE, _SIDE))
-        file = io.BytesIO()
-        small.save(file, "JPEG", quality=_QUALITY, optimize=True)
-    except (OSError, ValueError, SyntaxError, image_module.DecompressionBombError):
+        image = read_photo(path).image
+    except SourceError:
         return None
+    size = image.size
+    image.thumbnail((_SIDE, _SIDE))
+    file = io.BytesIO()
+    image.save(file, "JPEG", quality=_QUALITY, optimize=True)
     return f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}", size
 
 
