@@ -29,8 +29,9 @@ class ScoreReport(reports.ScoreReport):
     ----------
     scores : pl.DataFrame
         metric (rad, rad_backward, accuracy_original, accuracy_augmented, in percent), group ("overall",
-        "augmentation" or "form"), subgroup (of a form: its type, a colon and its name), scorer, model, value, n, low, high; n is the number of pairs (or questions)
-        that the share is of, and value is null where that is 0.
+        "augmentation", or on a build "form"), subgroup (a form with its type, such as "how-many: bare"),
+        scorer, model, value, n, low, high; n is the number of pairs (or questions) that the share is of, and
+        value is null where that is 0.
     counts : pl.DataFrame
         model, augmentation (null: overall), pairs, original_right, augmented_right, both_right.
     notes : tuple of str
