@@ -3,7 +3,6 @@
 import base64
 import io
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +54,10 @@ def test_a_chart_says_its_numbers(charts: tuple[HtmlReport, Path], folders: Fold
 def test_charts_are_the_same_bytes_and_replace_their_own(
     charts: tuple[HtmlReport, Path], folders: Folders, tmp_path: Path
 ) -> None:
-    again = shutil.copytree(charts[1], tmp_path / "charts")
-    write_html_report(folders.out / "rad", charts=again, scores=[folders.out / "rad-scores"])
+    scores = [folders.out / "rad-scores"]
+    again = tmp_path / "charts"
+    for _ in range(2):
+        write_html_report(folders.out / "rad", charts=again, scores=scores)
     for path in charts[1].iterdir():
         assert (again / path.name).read_bytes() == path.read_bytes(), path.name
 
