@@ -138,7 +138,14 @@ def _models(room: FoundRoom) -> list[Section]:
     if scores is None:
         return []
     types = subgroups(scores, "rad", "augmentation")
-    forms = {one: ("rad", "form", one) for one in subgroups(scores, "rad", "form")}
+    every = subgroups(scores, "rad", "form")
+    of_types = [one.partition(":")[0] for one in every]
+    # A type with one form says the same above.
+    forms = {
+        one: ("rad", "form", one)
+        for one, kind in zip(every, of_types, strict=True)
+        if of_types.count(kind) > 1
+    }
 
     def cells(metric: str) -> dict[str, tuple[str, str, str]]:
         whole = {"all types": (metric, "overall", "all")}
