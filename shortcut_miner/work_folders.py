@@ -100,6 +100,16 @@ def one_run_in(folder: Path) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def many_runs_in(folder: Path) -> Iterator[None]:
+    """Keep a run that wants a folder for itself out of it; raise ConfigError if one is at work there."""
+    with contextlib.ExitStack() as stack:
+        if folder.is_dir():  # who reads what is in it says what is missing
+            with _writing(folder):
+                stack.enter_context(locked(folder, wait=False, shared=True))
+        yield
+
+
 def finish_part(folder: Path, name: str, facts: Mapping[str, Any], files: Iterable[str]) -> None:
     """Write that a part of the work is done, for a rerun to make use of it.
 
