@@ -263,9 +263,9 @@ def test_other_arrow_files_are_told(tmp_path: Path) -> None:
 
 
 def test_no_changed_byte_changes_names(tmp_path: Path) -> None:
-    words = [f"word {number}" for number in range(300)]
-    table = pl.DataFrame({"words": [words[first:] for first in range(0, 300, 50)]})
-    rows = encode_item_table(table.with_columns(answer=pl.lit("yes")))
+    table = pl.DataFrame({"words": [[f"word {number}" for number in range(300)]]})
+    no_objects = pl.lit([], pl.List(pl.String))
+    rows = encode_item_table(table.with_columns(objects=no_objects, answer=pl.lit("yes"), weight=1))
     with RowWriter(tmp_path, rows.vocabulary) as writer:
         writer.append(rows)
     content, told = (tmp_path / NAMES).read_bytes(), 0
