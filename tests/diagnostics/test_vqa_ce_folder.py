@@ -5,7 +5,6 @@ import html
 import itertools
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,7 @@ from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder
 from shortcut_miner.diagnostics.vqa_ce.score import score
 from shortcut_miner.diagnostics.vqa_ce.sweep import sweep
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError
-from shortcut_miner.mining import antecedents, backends
-from shortcut_miner.mining.arrays import Ints
-from shortcut_miner.mining.jobs_numba import BACKEND as NUMBA
+from shortcut_miner.mining import antecedents
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.text import normalise_answer
 
@@ -49,21 +46,6 @@ def test_matches_are_all_pairs(folder: Path) -> None:
     matches = pl.read_parquet(folder / "matches.parquet").filter(pl.col("question_id").is_in(asked))
     assert set(matches.rows()) == expected
     assert matches.height == len(expected) > 1000
-
-
-def test_matches_are_counted_once(
-    world_files: VqaCeFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counted = []
-
-    def pairs(*asked: Any) -> Iterator[tuple[int, Ints, Ints]]:
-        counted.append(asked[2] is not None)
-        return NUMBA.match_pairs(*asked)
-
-    backend = dataclasses.replace(NUMBA, match_pairs=pairs)
-    monkeypatch.setattr(backends, "_loaded", lambda jobs: backend)
-    build(world_files, VqaCeConfig(keep_matches=True), tmp_path / "out", backend="numba")
-    assert counted == [True]
 
 
 def test_dropped_rules_are_blocked_by_a_subset(folder: Path) -> None:
