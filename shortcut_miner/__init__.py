@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from shortcut_miner.mining.frames.tables import mine_rules as mine_rules
     from shortcut_miner.recipes.run import run_recipe as run_recipe
     from shortcut_miner.repeating import repeat as repeat
+    from shortcut_miner.report.report import write_html_report as write_html_report
     from shortcut_miner.scoring.accuracy import score_questions as score_questions
     from shortcut_miner.sources.answers.predictions import read_predictions as read_predictions
     from shortcut_miner.sources.questions.vqa import read_vqa as read_vqa
@@ -45,6 +46,7 @@ _LAZY = {
     "export": ("shortcut_miner.exports.export", "export"),
     "repeat": ("shortcut_miner.repeating", "repeat"),
     "run_recipe": ("shortcut_miner.recipes.run", "run_recipe"),
+    "write_html_report": ("shortcut_miner.report.report", "write_html_report"),
     "read_vqa": ("shortcut_miner.sources.questions.vqa", "read_vqa"),
     "read_predictions": ("shortcut_miner.sources.answers.predictions", "read_predictions"),
     "verify": ("shortcut_miner.verifying", "verify"),
@@ -70,6 +72,7 @@ __all__ = [
     "to_mlxtend",
     "verify",
     "write_demo_world",
+    "write_html_report",
 ]
 __all__.extend(_ROOMS)
 
