@@ -39,8 +39,8 @@ class Inputs:
 
 
 Tokens = tuple[object, ...]
-# What is typed but for --out; given twice, what an earlier run is and a later one of other options, or of other
-# inputs, that may replace what the earlier one wrote.
+# What is typed but for --out; given twice, what an earlier run is and a later one of other options or inputs
+# that may replace what the earlier one wrote.
 WRITERS: dict[str, Callable[[Inputs], tuple[Tokens, Tokens]]] = {}
 
 
