@@ -17,7 +17,6 @@ from typing import Any
 from shortcut_miner.drafts import draft_of, drafted
 from shortcut_miner.errors import ConfigError, OutputError, SchemaError, SourceError
 from shortcut_miner.journal import locked
-from shortcut_miner.storage import read_json_file
 from shortcut_miner.version import __version__
 
 WORK_RECORD = "work.json"
@@ -219,8 +218,8 @@ def _remove(folder: Path) -> None:
 def _record_in(path: Path) -> dict[str, Any] | None:
     """Return what a work folder says of itself; None if it is none of ours."""
     try:
-        found = None if path.is_symlink() else read_json_file(path)
-    except SourceError:
+        found = None if path.is_symlink() else json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and found.get("package") == _PACKAGE else None
 
