@@ -55,10 +55,19 @@ class Picture:
 def picture_of(
     sheet: "Sheet", fields: Mapping[str, str], notes: Sequence[str], warnings: Sequence[str], out: Path | None
 ) -> Picture:
-    """Return a sheet as a picture, which is written if there is a file to write it to."""
-    from shortcut_miner.drawing.sheets import png_of
+    """Return a sheet as a picture, which is written if there is a file to write it to.
 
-    picture = Picture(png_of(sheet), fields, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(warnings)))
+    Boxes without a part on their image are told in a further warning.
+    """
+    from shortcut_miner.drawing.sheets import outside, png_of
+
+    told = [*warnings]
+    if lost := [mark.text for mark in outside(sheet)]:
+        told.append(
+            f"boxes: got {len(lost):,} wholly outside their image, or empty: {examples(lost)}, expected some "
+            "part on it. They are not drawn; check that boxes and images belong together"
+        )
+    picture = Picture(png_of(sheet), fields, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(told)))
     if out is not None:
         write_png(out, picture.png)
     return picture

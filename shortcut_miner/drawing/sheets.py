@@ -8,7 +8,7 @@ from PIL import Image, ImageDraw
 from PIL.PngImagePlugin import PngInfo
 
 from shortcut_miner.drawing.letters import drawable, fitted, font, wrapped
-from shortcut_miner.drawing.marks import Mark, draw_marks, letter_size
+from shortcut_miner.drawing.marks import Mark, clipped, draw_marks, letter_size
 
 _LEAST_SIDE, _MOST_SIDE = 640, 1600  # of an image on a sheet, in pixels
 _SPACE = 24
@@ -60,6 +60,12 @@ class Sheet:
     lines: tuple[str, ...]
     legend: tuple[Mark, ...]
     rows: tuple[tuple[Panel, ...], ...]
+
+
+def outside(sheet: Sheet) -> list[Mark]:
+    """Return the marks that no image shows: their boxes have no part on it."""
+    panels = [panel for row in sheet.rows for panel in row]
+    return [mark for panel in panels for mark in panel.marks if clipped(mark.box, panel.image.size) is None]
 
 
 def png_of(sheet: Sheet) -> bytes:

@@ -71,12 +71,18 @@ def rule_rows(
     exploited : pl.DataFrame or None
         model and rule_id of the shortcuts that models exploit.
     """
-    texts: dict[str, int] = {}
+    texts: dict[str, int] = {}  # as shown -> number
+    known: dict[str, int] = {}  # as they are -> number
+
+    def number(text: str) -> int:
+        if text not in known:
+            known[text] = texts.setdefault(label(text), len(texts))
+        return known[text]
 
     def numbers(values: pl.Series) -> list[Any]:
         if values.dtype == pl.List(pl.String):
-            return [[texts.setdefault(label(one), len(texts)) for one in each] for each in values.to_list()]
-        return [texts.setdefault(label(one), len(texts)) for one in values.to_list()]
+            return [[number(one) for one in each] for each in values.to_list()]
+        return [number(one) for one in values.to_list()]
 
     named = [name for name in ("modality", "verdict") if name in rules.columns]
     columns: dict[str, list[Any]] = {"rule_id": rules["rule_id"].to_list()}
@@ -88,10 +94,7 @@ def rule_rows(
     }
     by = {} if exploited is None else _exploited_by(exploited)
     if by:
-        columns["exploited_by"] = [
-            [texts.setdefault(label(model), len(texts)) for model in by.get(one, ())]
-            for one in columns["rule_id"]
-        ]
+        columns["exploited_by"] = [[number(model) for model in by.get(one, ())] for one in columns["rule_id"]]
     return {
         "total": total,
         "columns": columns,

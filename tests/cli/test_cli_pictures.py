@@ -137,6 +137,15 @@ def test_the_same_bytes_each_time(small: Path, tmp_path: Path) -> None:
     assert (tmp_path / "a.png").read_bytes() == one.png
 
 
+def test_a_region_outside_its_image_is_told(run_cli: RunCli, copied: Path) -> None:
+    lines = [json.loads(line) for line in (copied / "boxes.jsonl").read_text().splitlines()]
+    lines[0]["detections"][0]["box"] = box_of((900, 100, 1000, 300))
+    (copied / "boxes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    ran = run_cli("fpvg", "show", copied / "fpvg", "q1", "--detections", copied / "boxes.jsonl", "--dry-run")
+    assert ran.code == 0
+    assert "boxes: got 1 wholly outside their image, or empty: '0 cat', expected some part on it" in ran.err
+
+
 def test_boxes_of_a_smaller_image_fit_a_larger_one(copied: Path) -> None:
     Image.new("RGB", (1600, 1200), GROUND).save(copied / "images" / "11.png")
     picture = sm.fpvg.show(copied / "fpvg", "q1", images=copied / "images")
@@ -341,6 +350,18 @@ def test_swaps_that_are_none_are_told(run_cli: RunCli, small: Path) -> None:
     assert (ran.code, "perturbation: got 99, expected 1 to " in ran.err) == (2, True)
     ran = run_cli("swapmix", "show", small / "swapmix", "q7", "--dry-run")
     assert "question_id: got 'q7', expected one of the 2 questions of" in ran.err
+
+
+def test_a_training_plan_has_nothing_to_show(run_cli: RunCli, copied: Path) -> None:
+    sm.swapmix.build(
+        questions=copied / "questions.json", scene_graphs=copied / "graphs.json",
+        detections=copied / "boxes.jsonl", embeddings=copied / "vectors.txt", plan="training",
+        out=copied / "training",
+    )  # fmt: skip
+    ran = run_cli("swapmix", "show", copied / "training", "q1", "--dry-run")
+    assert ran.code == 2
+    assert "A training plan can't be shown: build with --plan evaluation." in ran.err
+    assert "scored" not in ran.err
 
 
 def test_a_region_that_the_boxes_lack_is_told(run_cli: RunCli, copied: Path) -> None:

@@ -211,6 +211,54 @@ def test_consistency_by_type(folders: Folders, figures: dict[tuple[str, str], Fi
         assert {row["row"]: row["value"] for row in values(chart)} == pytest.approx(expected)
 
 
+def test_consistency_by_form(folders: Folders, figures: dict[tuple[str, str], Figure]) -> None:
+    made, scores = folders.table("rad", "augmentations"), folders.table("rad-scores", "scores")
+    forms = sorted({f"{row['augmentation']}: {row['form']}" for row in made.to_dicts()})
+    by_form = scores.filter(pl.col("metric") == "rad", pl.col("group") == "form", pl.col("n") > 0)
+    assert by_form["subgroup"].unique().sort().to_list() == forms
+    shown = {}
+    for chart in figures["rad", "consistency-by-form"].charts:
+        form = chart.to_dict()["title"].rpartition(" (n")[0]
+        shown |= {(form, row["row"]): row["value"] for row in values(chart)}
+    assert shown == {(row["subgroup"], row["model"]): row["value"] for row in by_form.to_dicts()}
+
+
+def test_accuracy_by_question_type(folders: Folders, figures: dict[tuple[str, str], Figure]) -> None:
+    scores = folders.table("vqa-ce-scores", "scores").filter(group="question_type")
+    shown = {
+        (row["row"], chart.to_dict()["title"]): (row["value"], row["low"], row["high"])
+        for chart in figures["vqa_ce", "accuracy-by-question-type"].charts
+        for row in values(chart)
+    }
+    expected = {
+        (f"{row['subgroup']} ({row['n']})", row["model"]): (row["value"], row["low"], row["high"])
+        for row in scores.to_dicts()
+    }
+    assert 0 < len(shown) <= len(expected)
+    assert shown.items() <= expected.items()
+
+
+def test_reliance_by_k(folders: Folders, figures: dict[tuple[str, str], Figure], tmp_path: Path) -> None:
+    assert figures.get(("swapmix", "reliance-by-k")) is None, "one k has no curve"
+    models = ("grounded_model", "shortcut_model")
+    given = {one: folders.out / "swapmix-answers" / f"{one}.parquet" for one in models}
+    expected: dict[str, dict[tuple[str, int], float]] = {}
+    most = folders.manifest("swapmix")["config"]["k"]
+    for k in (1, most):
+        scored = sm.swapmix.score(folders.out / "swapmix", given, out=tmp_path / f"k{k}", k=k, resamples=10)
+        for row in scored.scores.to_dicts():
+            expected.setdefault(row["metric"], {})[row["model"], k] = row["value"]
+    (room,) = find_rooms(folders.out / "swapmix", [tmp_path / "k1", tmp_path / f"k{most}"])
+    charts = {
+        figure.name: figure.charts for section in room_page(room).sections for figure in section.figures
+    }["reliance-by-k"]
+    metrics = ("object_reliance", "attribute_reliance", "context_reliance")
+    assert len(charts) == len(metrics)
+    for metric, chart in zip(metrics, charts, strict=True):
+        chart.to_dict(validate=True)
+        assert {(row["row"], row["x"]): row["value"] for row in values(chart)} == expected[metric]
+
+
 def test_flips_by_class(folders: Folders, figures: dict[tuple[str, str], Figure]) -> None:
     flips = folders.table("swapmix-scores", "class_flips").filter(pl.col("kind") == "class")
     known = {(row["model"], row["from_class"]): row for row in flips.to_dicts()}

@@ -90,7 +90,7 @@ def show(
         A file that can't be read, an image that is not found, or boxes that the plan doesn't fit.
     """
     check_pillow() if out is None else check_png_target(out)
-    folder = read_folder(path)
+    folder = read_folder(path, "shown")
     question = _question(folder, path, question_id)
     plan = pl.scan_parquet(folder.swaps).filter(pl.col("question_id") == question_id).collect()
     swaps = _chosen(plan, perturbation, limit)

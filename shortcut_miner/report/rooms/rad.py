@@ -138,6 +138,7 @@ def _models(room: FoundRoom) -> list[Section]:
     if scores is None:
         return []
     types = subgroups(scores, "rad", "augmentation")
+    forms = {one: ("rad", "form", one) for one in subgroups(scores, "rad", "form")}
 
     def cells(metric: str) -> dict[str, tuple[str, str, str]]:
         whole = {"all types": (metric, "overall", "all")}
@@ -148,6 +149,10 @@ def _models(room: FoundRoom) -> list[Section]:
             scores, cells("rad"), name="consistency", title="Consistency by type",
             note="Of the questions that a model answers right, the share whose augmentations it answers "
             "right too: RAD. n counts these questions.",
+        ),
+        interval_figure(
+            scores, forms, name="consistency-by-form", title="Consistency by form",
+            note="RAD by the form of the new question's sentence, as counted above.",
         ),
         interval_figure(
             scores, cells("rad_backward"), name="backward", title="Consistency the other way",

@@ -1,12 +1,31 @@
 """SwapMix: what a plan swaps, and how much models lean on irrelevant context (Gupta et al., CVPR 2022)."""
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from shortcut_miner.datasets.folders import BuiltFolder
 from shortcut_miner.report.charts.bars import bars
+from shortcut_miner.report.charts.curves import curves
 from shortcut_miner.report.found import FoundRoom
-from shortcut_miner.report.pages import Figure, Number, RoomPage, Section, label, percent, with_shares
-from shortcut_miner.report.rooms.models import interval_figure, scores_of, source_section, with_figures
+from shortcut_miner.report.pages import (
+    Figure,
+    Number,
+    RoomPage,
+    Section,
+    label,
+    labelled,
+    percent,
+    with_shares,
+)
+from shortcut_miner.report.rooms.models import (
+    SCORED,
+    UNIT,
+    interval_figure,
+    scores_of,
+    source_section,
+    with_figures,
+)
 
 TITLE = "SwapMix: answers and their context"
 MOST_CLASSES, LEAST_SWAPS = 12, 20
@@ -15,6 +34,9 @@ RELIANCES = {
     "attributes swapped": ("attribute_reliance", "overall", "all"),
     "either": ("context_reliance", "overall", "all"),
 }
+_BY_K = dict.fromkeys(("metric", "group", "subgroup", "model"), pl.String) | dict.fromkeys(
+    ("value", "low", "high"), pl.Float64
+) | {"n": pl.Int64, "k": pl.Int64}  # fmt: skip
 ACCURACIES = {
     "as they are": ("accuracy", "overall", "all"),
     "under every swap": ("effective_accuracy", "overall", "all"),
@@ -134,12 +156,45 @@ def _models(room: FoundRoom) -> list[Section]:
             scores, ACCURACIES, name="accuracy", title="Accuracy and effective accuracy",
             note=f"Effective: right as they are and under every swap.{with_k}",
         ),
+        reliance_by_k(room.scores),
     ]  # fmt: skip
     flips = scores_of(room, "class_flips")
     if flips is not None:
         figures.append(class_flips(flips))
     text = "An answer that changes with an object that does not matter leans on the context."
     return [Section(title="Models", text=text, figures=with_figures(figures))]
+
+
+def reliance_by_k(folders: Sequence[BuiltFolder]) -> Figure:
+    """Return how reliance grows with the swaps an object; no charts where one k alone was scored."""
+    parts = [
+        folder.table("scores").with_columns(k=pl.lit(folder.manifest["config"]["k"], pl.Int64))
+        for folder in folders
+        if folder.has("scores") and folder.manifest["config"].get("k")
+    ]
+    metrics = {metric: heading for heading, (metric, _, _) in RELIANCES.items()}
+    table = pl.concat(parts, how="diagonal_relaxed") if parts else pl.DataFrame(schema=_BY_K)
+    table = (
+        table.filter(
+            pl.col("metric").is_in([*metrics]), pl.col("group") == "overall", pl.col("value").is_not_null()
+        )
+        .unique(["metric", "model", "k"], keep="first", maintain_order=True)
+        .filter(pl.len().over("metric", "model") > 1)
+        .sort("model", "k", maintain_order=True)
+    )
+    charts = tuple(
+        curves(
+            labelled(of_metric, "model"), x="k", row="model", units=("k, swaps an object and kind", UNIT),
+            title=heading,
+        )
+        for metric, heading in metrics.items()
+        if len(of_metric := table.filter(pl.col("metric") == metric))
+    )  # fmt: skip
+    return Figure(
+        name="reliance-by-k", title="Reliance by the number of swaps", charts=charts, table=table,
+        note="Each k as a folder of scores has it: with more swaps, one that changes the answer is likelier.",
+        headings={"k": "k"} | SCORED,
+    )  # fmt: skip
 
 
 def class_flips(flips: pl.DataFrame) -> Figure:

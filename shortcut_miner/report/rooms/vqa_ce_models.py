@@ -2,14 +2,21 @@
 
 import polars as pl
 
-from shortcut_miner.report.charts.intervals import dumbbells
+from shortcut_miner.report.charts.intervals import dumbbells, interval_dots
 from shortcut_miner.report.found import FoundRoom
-from shortcut_miner.report.pages import Figure, Section, grid, label, labelled
-from shortcut_miner.report.rooms.models import interval_figure, scores_of, subgroups, with_figures
+from shortcut_miner.report.pages import Figure, Section, label, labelled
+from shortcut_miner.report.rooms.models import (
+    SCORED,
+    UNIT,
+    interval_figure,
+    scores_of,
+    subgroups,
+    with_figures,
+)
 from shortcut_miner.report.theme import SUBSET_COLOURS
 from shortcut_miner.schemas import SUBSETS, antecedent_columns
 
-MOST_EXPLOITED = 12
+MOST_EXPLOITED, MOST_TYPES = 12, 15
 
 
 def model_sections(room: FoundRoom) -> list[Section]:
@@ -32,6 +39,7 @@ def model_sections(room: FoundRoom) -> list[Section]:
             scores, types, name="accuracy-by-answer-type", title="Accuracy by answer type",
             note="As above, by the type of the answer.",
         ),
+        accuracy_by_question_type(scores),
     ]  # fmt: skip
     differences = scores_of(room, "differences")
     if differences is not None and len(differences):
@@ -39,23 +47,35 @@ def model_sections(room: FoundRoom) -> list[Section]:
     exploited = scores_of(room, "exploited_shortcuts")
     if exploited is not None:
         figures.append(exploited_shortcuts(exploited))
-    by_type = scores.filter(pl.col("group") == "question_type")
-    grids = {}
-    if len(by_type):
-        headings = {"subgroup": "Question type", "n": "n", **{one: label(one) for one in _names(by_type)}}
-        wide = by_type.pivot("model", index=["subgroup", "n"], values="value", maintain_order=True)
-        grids["Accuracy by question type, in percent"] = grid(wide, headings)
     return [
         Section(
             title="Models",
             text="A model that leans on these shortcuts loses on counterexamples what it wins on easy ones.",
-            figures=with_figures(figures), grids=grids,
+            figures=with_figures(figures),
         )
     ]  # fmt: skip
 
 
-def _names(scores: pl.DataFrame) -> list[str]:
-    return scores["model"].unique(maintain_order=True).to_list()
+def accuracy_by_question_type(scores: pl.DataFrame) -> Figure:
+    """Return the accuracy of each model on the questions of each type, the frequent ones as charts."""
+    of_types = scores.filter(
+        pl.col("group") == "question_type", pl.col("subgroup").is_not_null(), pl.col("value").is_not_null()
+    )
+    table = of_types.sort("n", "subgroup", "model", descending=[True, False, False])
+    types = table["subgroup"].unique(maintain_order=True).to_list()
+    frequent = table.filter(pl.col("subgroup").is_in(types[:MOST_TYPES]))
+    charts = tuple(
+        interval_dots(
+            labelled(of_model.with_columns(subgroup=pl.format("{} ({})", "subgroup", "n")), "subgroup"),
+            row="subgroup", unit=UNIT, title=label(str(model)),
+        )
+        for (model,), of_model in frequent.group_by("model", maintain_order=True)
+    )  # fmt: skip
+    cut = f"The {MOST_TYPES} most frequent of {len(types):,} types. " if len(types) > MOST_TYPES else ""
+    return Figure(
+        name="accuracy-by-question-type", title="Accuracy by question type", charts=charts, table=table,
+        note=f"{cut}In brackets the number of questions.", headings=SCORED, least_width=430,
+    )  # fmt: skip
 
 
 def _differences(differences: pl.DataFrame) -> Figure:
