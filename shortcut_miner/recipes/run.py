@@ -132,15 +132,15 @@ def run_recipe(
         there, missing = _look(told, data, pins)
         return dataclasses.replace(report, found=tuple(there), missing=tuple(missing))
     _check_first(told, target, lock_path, pins)
+    got = _gather(told, data, pins, offline, patience, on_stage)
+    if on_stage is not None:
+        on_stage(told.command)
     with claimed(target):
-        got = _gather(told, data, pins, offline, patience, on_stage)
-        if on_stage is not None:
-            on_stage(told.command)
         built = builders()[told.command](**got.inputs, **told.options, out=target, limit=limit, force=force)
         checks = _compare(told, built, target) if limit is None else ()
-        new = _new_pins(told, got, pins)
-        if new:
-            add_to_lock(lock_path, new)
+    new = _new_pins(told, got, pins)
+    if new:
+        add_to_lock(lock_path, new)
     return dataclasses.replace(
         report,
         inputs=got.inputs,
