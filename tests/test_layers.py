@@ -13,7 +13,7 @@ import shortcut_miner
 PACKAGE = Path(shortcut_miner.__file__).parent
 
 LAYERS = (
-    ("version", "errors", "options", "schemas", "kernel_cache", "answer_text"),
+    ("version", "errors", "options", "schemas", "kernel_cache", "kernel_options", "answer_text"),
     (
         "drafts",
         "columnar",
