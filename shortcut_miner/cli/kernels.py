@@ -70,9 +70,8 @@ class Compiling:
         """Hear from numba that a kernel is compiled."""
         self._open -= 1
         kernel = event.data["dispatcher"]
-        is_ours = kernel.py_func.__module__.startswith(
-            "shortcut_miner."
-        )  # numba compiles parts of its own too
+        # numba compiles parts of its own too.
+        is_ours = kernel.py_func.__module__.startswith("shortcut_miner.")
         if is_ours and not kernel.targetoptions.get("no_cpython_wrapper"):
             self._done.add(kernel)
         if self._open:
