@@ -17,9 +17,9 @@ from measuring import Cost, header, markdown_table, median_cost, megabytes, run_
 
 from shortcut_miner.datasets.question_sets import question_sets_of
 from shortcut_miner.exports.formats import FORMATS
-from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.vqa_json import write
 from shortcut_miner.schemas import Questions
+from shortcut_miner.sources.images.image_files import Images
 
 PACKAGES = ("polars", "pyarrow", "msgspec")
 TRAIN = 20_000

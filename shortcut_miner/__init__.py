@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from shortcut_miner.mining.frames.tables import mine_rules as mine_rules
     from shortcut_miner.recipes.run import run_recipe as run_recipe
     from shortcut_miner.repeating import repeat as repeat
+    from shortcut_miner.report.report import write_html_report as write_html_report
     from shortcut_miner.scoring.accuracy import score_questions as score_questions
     from shortcut_miner.sources.answers.predictions import read_predictions as read_predictions
+    from shortcut_miner.sources.opening.limits import max_unpacked as max_unpacked
     from shortcut_miner.sources.questions.vqa import read_vqa as read_vqa
     from shortcut_miner.verifying import verify as verify
 
@@ -45,8 +47,10 @@ _LAZY = {
     "export": ("shortcut_miner.exports.export", "export"),
     "repeat": ("shortcut_miner.repeating", "repeat"),
     "run_recipe": ("shortcut_miner.recipes.run", "run_recipe"),
+    "write_html_report": ("shortcut_miner.report.report", "write_html_report"),
     "read_vqa": ("shortcut_miner.sources.questions.vqa", "read_vqa"),
     "read_predictions": ("shortcut_miner.sources.answers.predictions", "read_predictions"),
+    "max_unpacked": ("shortcut_miner.sources.opening.limits", "max_unpacked"),
     "verify": ("shortcut_miner.verifying", "verify"),
     "score_questions": ("shortcut_miner.scoring.accuracy", "score_questions"),
     "write_demo_world": ("shortcut_miner.demo.files", "write_demo_world"),
@@ -60,6 +64,7 @@ __all__ = [
     "export",
     "from_mlxtend",
     "match_rules",
+    "max_unpacked",
     "mine_rules",
     "read_predictions",
     "read_vqa",
@@ -70,6 +75,7 @@ __all__ = [
     "to_mlxtend",
     "verify",
     "write_demo_world",
+    "write_html_report",
 ]
 __all__.extend(_ROOMS)
 

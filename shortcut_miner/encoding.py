@@ -304,12 +304,12 @@ def _object_items(
 
 def certain_labels(labels: pl.DataFrame, score_threshold: float) -> pl.LazyFrame:
     """Return (image_id, item String) of schemas.Labels: each image's labels over the threshold, once each."""
-    return (
-        labels.lazy()
-        .filter(pl.col("label").is_not_null() & (pl.col("score").fill_null(1.0) >= score_threshold))
-        .select("image_id", item="label")
-        .unique()
-    )
+    return labels.lazy().filter(is_certain_label(score_threshold)).select("image_id", item="label").unique()
+
+
+def is_certain_label(score_threshold: float) -> pl.Expr:
+    """Return whether a row's label is an item: there is one, and nothing says that it is unsure."""
+    return pl.col("label").is_not_null() & (pl.col("score").fill_null(1.0) >= score_threshold)
 
 
 def no_labels() -> ConfigError:

@@ -289,6 +289,11 @@ def as_path_if_given(name: str, value: object) -> Path | None:
     return None if value is None else as_path(name, value)
 
 
+def as_text_if_given(name: str, value: object) -> str | None:
+    """Return a path as text, or None for None; text stays as it is, as a pattern of addresses must."""
+    return value if value is None or isinstance(value, str) else str(as_path(name, value))
+
+
 def fields_from(kind: type[_Config], given: Mapping[str, Any]) -> _Config:
     """Return a dataclass of the fields that `given` has for it."""
     return kind(

@@ -286,6 +286,7 @@ class AugmentationPairs(dy.Schema):
     original_id = dy.String(nullable=False)
     augmented_id = dy.String(nullable=False)
     augmentation = dy.String(nullable=False)
+    form = dy.String(nullable=True)  # type and form of sentence; null where the pairs are somebody else's
 
 
 class Swaps(dy.Schema):

@@ -25,6 +25,7 @@ LAYERS = (
         "text",
         "tokenizers",
         "boxes",
+        "drawing",
         "timing",
         "keyed_draws",
         "transactions",
@@ -43,7 +44,8 @@ LAYERS = (
     ("diagnostics",),
     ("rooms", "builders"),
     ("exports",),
-    ("report", "recipes", "demo", "recorded_inputs", "repeating", "verifying"),
+    ("report",),
+    ("recipes", "demo", "recorded_inputs", "repeating", "verifying"),
     ("cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
@@ -194,6 +196,7 @@ def test_heavy_libraries_load_late() -> None:
         "numba": {"kernels_numba"},
         "cupy": {"kernels_cupy"},
         "scipy": {"bootstrap.py", "significance.py"},
+        "altair": {"charts"},
     }
     for path in modules():
         for name in imports(path, top_level_only=True):

@@ -76,6 +76,13 @@ _OTHER_COMMANDS = (
         f"{ENTER}\nshortcut-miner verify vqa-ce --data-dir world",
     ),
     Command(
+        ("report",),
+        "shortcut_miner.cli.report:report",
+        "Write one HTML file about what was built and scored: charts, models, and a table of all rules.",
+        f"{ENTER}\nshortcut-miner report . --out all-rooms.html\n"
+        "shortcut-miner report vqa-ce --scores vqa-ce-scores --out vqa-ce.html",
+    ),
+    Command(
         ("repeat",),
         "shortcut_miner.cli.repeat:repeat",
         "Build a folder again from its own record, and say whether the bytes agree (exit code 1 if not).",

@@ -50,7 +50,7 @@ def _check_all_given(arguments: "ArgumentCollection") -> None:
     lacking, instead = _ways_begun(arguments)
     if missing := [*lacking, *missing]:
         out, dry_run = arguments.get("--out", None), arguments.get("--dry-run", None)
-        is_needed = out is not None and out.parameter.help == OUT_IS_NEEDED
+        is_needed = out is not None and (out.parameter.help or "").endswith(OUT_IS_NEEDED)
         if is_needed and not any(one is not None and one.has_tokens for one in (out, dry_run)):
             missing.append("--out")
         error = MissingOptionsError()

@@ -85,12 +85,16 @@ def _show(report: "DemoReport", shown: Shown, most: int, out: Path | None, wall_
     if shown.format == "json":
         print_json(_document(report, out, wall_seconds))
         return
+    from shortcut_miner.demo.run import REPORT
+
     fields = report.vqa_ce.in_words(wall_seconds)
     fields["written"] = (
         "nothing (dry run)"
         if out is None
         else f"{out}: world (the files), and a folder or more for each room"
     )
+    if report.report is not None and out is not None:
+        fields["report"] = f"{report.report}, to open in a browser"
     print_fields(fields)
     found = len(report.planted) - report.planted["rule_id"].null_count()
     print_title(f"Planted shortcuts: {found} of {len(report.planted)} came out as rules")
@@ -100,7 +104,7 @@ def _show(report: "DemoReport", shown: Shown, most: int, out: Path | None, wall_
     print_title("The other rooms' first numbers, in percent")
     print_frame(report.headlines)
     for name, why in report.left_out.items():
-        warn(f"the room {name} was left out: {why}")
+        warn(f"the {'' if name == REPORT else 'room '}{name} was left out: {why}")
     if out is not None:
         note(shown, f"\nnext: shortcut-miner rules {out}/vqa-ce --contains sport")
 
@@ -116,4 +120,5 @@ def _document(report: "DemoReport", out: Path | None, wall_seconds: float) -> di
         "scores": as_dict(report.scores.scores),
         "headlines": report.headlines.to_dicts(),
         "left_out": report.left_out,
+        "report": None if out is None else report.report,
     }

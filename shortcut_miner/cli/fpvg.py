@@ -1,4 +1,4 @@
-"""``fpvg build`` and ``fpvg score``."""
+"""``fpvg build``, ``fpvg score`` and ``fpvg show``."""
 
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,13 @@ from shortcut_miner.cli.options import (
     Shown,
     file_lists,
     named_files,
+)
+from shortcut_miner.cli.pictures import (
+    FilesGiven,
+    ImagesGiven,
+    PictureOut,
+    check_out_given,
+    print_picture,
 )
 from shortcut_miner.cli.room import run_build, run_score, show_words
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles, ScoreConfig
@@ -175,6 +182,50 @@ def print_metrics(scores: "pl.DataFrame", most: int | None = None) -> None:
     print_models(scores, ("metric", "group", "subgroup", "n"), cell, most=most)
 
 
+def show(
+    folder: Annotated[Path, Parameter(group=INPUTS)],
+    question_id: Annotated[str, Parameter(group=INPUTS)],
+    /,
+    *,
+    images: ImagesGiven = None,
+    detections: FilesGiven = None,
+    detections_info: FilesGiven = None,
+    most: MostShown = 100,
+    out: PictureOut = None,
+    dry_run: DryRun = False,
+    shown: Shown = DEFAULT_SHOWN,
+) -> int:
+    """Draw a question's regions.
+
+    Parameters
+    ----------
+    folder : Path
+        What fpvg build wrote.
+    question_id : str
+        One of its questions.
+    detections : list of Path, optional
+        The boxes that the build read, if they are no longer where they were.
+    detections_info : list of Path, optional
+        The file that their format needs beside, if it is no longer where it was.
+    most : int
+        Most regions to draw of each list.
+    """
+    from shortcut_miner.diagnostics.fpvg.show import show as show_question
+
+    check_out_given(out, dry_run=dry_run)
+    target = None if dry_run else out
+    picture = show_question(
+        folder,
+        question_id,
+        images=images,
+        detections=detections,
+        detections_info=detections_info,
+        out=target,
+        limit=most,
+    )
+    return print_picture(picture, target, shown)
+
+
 HELP = "Faithful and plausible visual grounding of VQA models (Reich et al., EMNLP Findings 2023)."
 COMMANDS = (
     Command(
@@ -195,5 +246,11 @@ COMMANDS = (
         "    --all grounded=world/grounded_model_all_regions.json \\\n"
         "    --relevant grounded=world/grounded_model_relevant_regions.json \\\n"
         "    --irrelevant grounded=world/grounded_model_irrelevant_regions.json",
+    ),
+    Command(
+        ("fpvg", "show"),
+        show,
+        "Draw the relevant and the irrelevant regions of one question on its image.",
+        f"{ENTER}\nshortcut-miner fpvg show fpvg 00000000 --out regions.png",
     ),
 )

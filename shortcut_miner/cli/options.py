@@ -129,8 +129,10 @@ Work = Annotated[
     ),
 ]
 Out = Annotated[Path | None, Parameter(group=OUTPUT)]
-OUT_IS_NEEDED = "Folder to write. Needed, except with --dry-run."
-BuildOut = Annotated[Path | None, Parameter(name="--out", group=OUTPUT, help=OUT_IS_NEEDED)]
+OUT_IS_NEEDED = "Needed, except with --dry-run."  # so ends the help of an --out that is
+BuildOut = Annotated[
+    Path | None, Parameter(name="--out", group=OUTPUT, help=f"Folder to write. {OUT_IS_NEEDED}")
+]
 DryRun = Annotated[
     bool,
     Parameter(

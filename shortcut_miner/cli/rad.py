@@ -124,13 +124,16 @@ def score_document(report: "ScoreReport") -> dict[str, Any]:
 
 def print_scores(report: "ScoreReport", most: int) -> None:
     """Print a table a metric: a row a type of augmentation, a column a model."""
+    import polars as pl
+
     from shortcut_miner.scoring.tables import value_text
 
     def cell(row: dict[str, Any]) -> str:
         known = row["value"] is not None
         return f"{value_text(row)} of {row['n']:,}" if known else "none right to start from"
 
-    for (metric,), table in report.scores.group_by("metric", maintain_order=True):
+    printed = report.scores.filter(pl.col("group") != "form")
+    for (metric,), table in printed.group_by("metric", maintain_order=True):
         print_title(f"{_HEADINGS[str(metric)]} in percent [95% interval]")
         print_models(table, ("subgroup",), cell, most=most + 1, headings=("augmentation",))
 

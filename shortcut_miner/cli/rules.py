@@ -8,8 +8,9 @@ from cyclopts import Parameter
 
 from shortcut_miner.cli.console import note, print_fields, print_json, print_table, print_text, warn
 from shortcut_miner.cli.kernels import watched
-from shortcut_miner.cli.options import DEFAULT_SHOWN, DONE, INPUTS, METHOD, MostShown, Shown
-from shortcut_miner.errors import SourceError
+from shortcut_miner.cli.options import DEFAULT_SHOWN, DONE, INPUTS, METHOD, OUTPUT, DryRun, MostShown, Shown
+from shortcut_miner.cli.pictures import FilesGiven, ImagesGiven, document, print_picture
+from shortcut_miner.errors import ConfigError, SourceError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -160,7 +161,13 @@ def explain(
     *,
     verdict: ChosenVerdict = None,
     max_q: MaxQ = None,
+    images: ImagesGiven = None,
+    detections: FilesGiven = None,
+    detections_info: FilesGiven = None,
+    rule: Annotated[int | None, Parameter(group=OUTPUT)] = None,
     most: MostShown = 20,
+    out: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
+    dry_run: DryRun = False,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
     """Explain one question.
@@ -171,22 +178,59 @@ def explain(
         What vqa-ce build wrote.
     question_id : str
         One of the validation questions.
+    detections : list of Path, optional
+        Boxes with labels, of the detector whose labels the build read; by default what it read, if that has
+        boxes.
+    detections_info : list of Path, optional
+        The file that their format needs beside.
+    rule : int, optional
+        The rule to draw, of those that fire; by default the first of them that has objects.
     most : int
         Most rules to print.
+    out : Path, optional
+        PNG of the image and the rule's objects to write; an earlier picture is replaced, no other file.
     """
     from shortcut_miner.diagnostics.vqa_ce.explain import explain as explain_question
+    from shortcut_miner.diagnostics.vqa_ce.show import show as show_question
 
+    is_drawn = _is_drawn(out, images, detections, detections_info, rule)
     with watched(shown, None, ("match",)):
         explanation = explain_question(folder, question_id, verdict=verdict, max_q=max_q)
+    target = None if dry_run else out
+    picture = None
+    if is_drawn:
+        picture = show_question(
+            folder,
+            explanation,
+            images=images,
+            detections=detections,
+            detections_info=detections_info,
+            rule=rule,
+            out=target,
+        )
     if shown.format == "json":
-        print_json(explanation_document(explanation, most))
+        drawn = {} if picture is None else {"picture": document(picture, target)}
+        print_json(explanation_document(explanation, most) | drawn)
     else:
         print_fields(explanation_fields(explanation))
         if len(explanation.rules) or verdict or max_q is not None:
             print_text("")
             print_rules(explanation.rules.head(most))
             note(shown, how_many(len(explanation.rules), most, "--limit"))
+        if picture is not None:
+            print_text("")
+            return print_picture(picture, target, shown)
     return DONE
+
+
+def _is_drawn(out: Path | None, *needs_out: object) -> bool:
+    """Return whether a picture is asked for; raise ConfigError if only what it is made of is given."""
+    if out is None and any(one is not None for one in needs_out):
+        raise ConfigError(
+            "--out: got none, expected a PNG's name, as images, detections and rules are given to be drawn. "
+            "Give --out."
+        )
+    return out is not None
 
 
 def explanation_document(explanation: "Explanation", most: int) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""``swapmix build`` and ``swapmix score``."""
+"""``swapmix build``, ``swapmix score`` and ``swapmix show``."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from shortcut_miner.cli.command import ENTER, Command
 from shortcut_miner.cli.console import print_frame, print_models, print_title
@@ -12,6 +13,7 @@ from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
     METHOD,
+    OUTPUT,
     BuildOut,
     ConfigFile,
     DryRun,
@@ -23,6 +25,13 @@ from shortcut_miner.cli.options import (
     Shown,
     Threads,
     file_lists,
+)
+from shortcut_miner.cli.pictures import (
+    FilesGiven,
+    ImagesGiven,
+    PictureOut,
+    check_out_given,
+    print_picture,
 )
 from shortcut_miner.cli.room import run_build, run_score, show_words
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
@@ -145,6 +154,71 @@ def print_metrics(scores: "pl.DataFrame") -> None:
     print_models(named, ("metric",), lambda row: f"{value_text(row)} of {row['n']:,}")
 
 
+def show(
+    folder: Annotated[Path, Parameter(group=INPUTS)],
+    question_id: Annotated[str, Parameter(group=INPUTS)],
+    /,
+    *,
+    images: ImagesGiven = None,
+    donor_images: Annotated[str | None, Parameter(group=INPUTS)] = None,
+    detections: FilesGiven = None,
+    detections_info: FilesGiven = None,
+    scene_graphs: FilesGiven = None,
+    donor_detections: FilesGiven = None,
+    donor_detections_info: FilesGiven = None,
+    donor_scene_graphs: FilesGiven = None,
+    perturbation: Annotated[int | None, Parameter(group=OUTPUT, validator=Number(gte=1))] = None,
+    most: Annotated[int, Parameter(name="--limit", group=OUTPUT, validator=Number(gte=1, lte=50))] = 4,
+    out: PictureOut = None,
+    dry_run: DryRun = False,
+    shown: Shown = DEFAULT_SHOWN,
+) -> int:
+    """Draw a question's swaps.
+
+    Parameters
+    ----------
+    folder : Path
+        What swapmix build wrote.
+    question_id : str
+        One of the questions in its plan.
+    donor_images : str, optional
+        Where the donors' images are, if not in --images.
+    detections : list of Path, optional
+        The boxes that the build read, if they are no longer where they were.
+    detections_info : list of Path, optional
+        The file that their format needs beside, if it is no longer where it was.
+    scene_graphs : list of Path, optional
+        The objects that the build read, for a perfect-sight plan, if they are no longer where they were.
+    donor_detections : list of Path, optional
+        The donors' boxes, if the build read others and they are no longer where they were.
+    donor_detections_info : list of Path, optional
+        What --detections-info is, for the donors' boxes.
+    donor_scene_graphs : list of Path, optional
+        The donors' objects, likewise.
+    perturbation : int, optional
+        Draw this swap alone.
+    most : int
+        Most swaps to draw.
+    """
+    given = locals()
+    from shortcut_miner.diagnostics.swapmix.show import ROLES
+    from shortcut_miner.diagnostics.swapmix.show import show as show_question
+
+    check_out_given(out, dry_run=dry_run)
+    target = None if dry_run else out
+    picture = show_question(
+        folder,
+        question_id,
+        images=images,
+        donor_images=donor_images,
+        perturbation=perturbation,
+        boxes={role: given[role] for role in ROLES},
+        out=target,
+        limit=most,
+    )
+    return print_picture(picture, target, shown)
+
+
 HELP = "Swaps of irrelevant objects, and how much a model leans on them (Gupta et al., CVPR 2022)."
 COMMANDS = (
     Command(
@@ -164,5 +238,11 @@ COMMANDS = (
         f"{ENTER}\nshortcut-miner swapmix score swapmix \\\n"
         "    --predictions leaning=swapmix-answers/shortcut_model.parquet \\\n"
         "    --predictions grounded=swapmix-answers/grounded_model.parquet",
+    ),
+    Command(
+        ("swapmix", "show"),
+        show,
+        "Draw the region that a swap changes, beside the donor whose features it takes.",
+        f"{ENTER}\nshortcut-miner swapmix show swapmix 00000000 --limit 2 --out swaps.png",
     ),
 )

@@ -1,4 +1,4 @@
-"""The demo: write the world, find its shortcuts, score its models, and take it through all other rooms."""
+"""The demo: a world, its shortcuts, two models and their scores, all other rooms, and the page about it."""
 
 import dataclasses
 from importlib import import_module
@@ -18,11 +18,14 @@ from shortcut_miner.diagnostics.vqa_ce.score import ScoreReport, score
 from shortcut_miner.errors import BackendError
 from shortcut_miner.options import reject
 from shortcut_miner.publishing import check_target
+from shortcut_miner.report.report import write_html_report
+from shortcut_miner.report.writing import check_page_target
 from shortcut_miner.timing import OnStage
 
 SHORTCUT_MODEL, GROUNDED_MODEL = "shortcut_model", "grounded_model"
 # All rooms but this one have their part in a module of their name, with run_NAME and the HEADLINES to show.
 FIRST_ROOM = "vqa_ce"
+REPORT = "report"
 
 
 class RoomDemo(Protocol):
@@ -52,7 +55,9 @@ class DemoReport:
     others : dict of str to RoomDemo
         Each other room's part, by the room's name.
     left_out : dict of str to str
-        Why a room was left out: a library that it needs is missing.
+        Why a room or the report was left out: a library that it needs is missing.
+    report : Path or None
+        The page about all of it.
     """
 
     world: DemoWorld
@@ -61,6 +66,7 @@ class DemoReport:
     planted: pl.DataFrame
     others: dict[str, RoomDemo]
     left_out: dict[str, str]
+    report: Path | None
 
     @property
     def headlines(self) -> pl.DataFrame:
@@ -95,7 +101,8 @@ def run_demo(
     Parameters
     ----------
     out : Path
-        Folder for world/ and, per room, what it builds and scores: vqa-ce/, vqa-ce-scores/ and so on.
+        Folder for world/ and, per room, what it builds and scores: vqa-ce/, vqa-ce-scores/ and so on; and
+        for report.html.
     seed : int
         Of the world.
     threads, on_stage
@@ -135,10 +142,16 @@ def run_demo(
             others[name] = getattr(_part(name), f"run_{name}")(world, out, on_stage, seed=seed, force=force)
         except BackendError as error:
             left_out[name] = str(error)
+    page: Path | None = None
+    try:
+        page = write_html_report(out, out / _PAGE, on_stage=on_stage).out
+    except BackendError as error:
+        left_out[REPORT] = str(error)
     planted = _look_up(world.shortcuts, built)
-    return DemoReport(world, built, scores, planted, others, left_out)
+    return DemoReport(world, built, scores, planted, others, left_out, page)
 
 
+_PAGE = "report.html"
 _OF_ROOMS = ("*.parquet", "*.json", "README.md", "scores.md", "scores*.tex")  # what rooms write
 
 
@@ -147,6 +160,7 @@ def _check_folders(out: Path, seed: int, force: bool) -> None:
     check_target(
         out / "world", command=COMMAND, config={"seed": seed}, names=FILE_NAMES.values(), force=force
     )
+    check_page_target(out / _PAGE)
     for name in rooms.NAMES:
         room = name.replace("_", "-")
         commands = {room: f"{room} build", f"{room}-scores": f"{room} score", f"{room}-answers": COMMAND}

@@ -12,10 +12,10 @@ from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.exports.exporter import Exported, Exporter
 from shortcut_miner.exports.formats import exporter
-from shortcut_miner.exports.images import Found, find_images
 from shortcut_miner.exports.questions import read_question_sets
 from shortcut_miner.journal import digest_of
-from shortcut_miner.options import PathText, as_path, as_path_if_given, check_counts
+from shortcut_miner.options import PathText, as_path, as_path_if_given, as_text_if_given, check_counts
+from shortcut_miner.sources.images.image_files import Found, find_images
 from shortcut_miner.storage import MANIFEST, InputRecord, Provenance
 from shortcut_miner.timing import OnStage, StageCost, timed
 
@@ -114,7 +114,8 @@ def export(
     out : path, optional
         Folder to write; without it everything is made and thrown away.
     images : path, optional
-        A folder, or a pattern with {image_id}; see :func:`shortcut_miner.exports.images.find_images`.
+        A folder, or a pattern with {image_id}; see
+        :func:`shortcut_miner.sources.images.image_files.find_images`.
     subsets : sequence of str
         Splits to export; all of them by default.
     limit : int, optional
@@ -138,7 +139,7 @@ def export(
     writer = exporter(to)
     path, target = as_path("folder", folder), as_path_if_given("out", out)
     check_counts(limit=limit)
-    files = ExportFiles(folder=path, images=_as_given(images))
+    files = ExportFiles(folder=path, images=as_text_if_given("images", images))
     wanted = _as_names(subsets)
     run = Run(files=files, on_stage=on_stage, force=force)
     with timed(run.costs, "read", on_stage):
@@ -167,11 +168,6 @@ def export(
         warnings=_warnings(found),
         costs=run.costs,
     )
-
-
-def _as_given(images: PathText | None) -> str | None:
-    """Return text as it is: a pattern of addresses would lose a slash as a path."""
-    return images if images is None or isinstance(images, str) else str(as_path("images", images))
 
 
 def _as_names(subsets: Sequence[str]) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from shortcut_miner.datasets.question_sets import QuestionSets
-from shortcut_miner.exports.images import Images
+from shortcut_miner.sources.images.image_files import Images
 
 _OF_SET = re.compile(r"\{predictions of ([^{}]+)\}")
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from shortcut_miner.datasets.cards import Config, write_card
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
-from shortcut_miner.exports.images import Images, read_image
+from shortcut_miner.sources.images.image_files import Images, read_image
 from shortcut_miner.storage import ROW_GROUP_SIZE
 
 IMAGE = "image"

@@ -6,10 +6,10 @@ import polars as pl
 
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
-from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.records import json_texts, record_texts, write_lines
 from shortcut_miner.exports.standalone import standalone_text
 from shortcut_miner.exports.tasks import POST_PROMPT, result_places, task_name
+from shortcut_miner.sources.images.image_files import Images
 
 _CODE = ("answer_text.py", "exports/official_accuracy.py", "exports/inspect_ai_task.py.txt")
 # inspect_ai finds tasks by reading the file, so each set has its own function.

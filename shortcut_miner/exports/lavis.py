@@ -6,7 +6,6 @@ import polars as pl
 
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter
-from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.numbered import MOST_64, SOURCE_ID, number_questions
 from shortcut_miner.exports.records import (
     SOURCE_IMAGE,
@@ -16,6 +15,7 @@ from shortcut_miner.exports.records import (
     write_records,
     write_value,
 )
+from shortcut_miner.sources.images.image_files import Images
 
 _ANSWER_LIST = "answer_list.json"
 _FIELDS = (

@@ -9,9 +9,9 @@ from shortcut_miner.datasets.cards import Config
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
 from shortcut_miner.exports.huggingface import write_data
-from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.standalone import standalone_text
 from shortcut_miner.exports.tasks import POST_PROMPT, result_places, task_name
+from shortcut_miner.sources.images.image_files import Images
 
 _CODE = ("answer_text.py", "exports/official_accuracy.py", "exports/lmms_eval_utils.py")
 _METRIC = "accuracy"

@@ -6,7 +6,6 @@ import polars as pl
 
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter
-from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.numbered import MOST_64, SOURCE_ID, Numbers, number_questions
 from shortcut_miner.exports.records import (
     SOURCE_IMAGE,
@@ -20,6 +19,7 @@ from shortcut_miner.exports.records import (
     write_value,
 )
 from shortcut_miner.scoring.scorers import LEAST_ANSWERS, OFFICIAL_ANSWERS
+from shortcut_miner.sources.images.image_files import Images
 from shortcut_miner.text import answer_forms
 
 _ASKED = ("question_id", "img_id", "sent", "question_type", "answer_type", SOURCE_ID, SOURCE_IMAGE)

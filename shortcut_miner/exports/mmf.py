@@ -10,10 +10,10 @@ import polars as pl
 
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter
-from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.numbered import MOST_32, SOURCE_ID, are_numbers, number_questions
 from shortcut_miner.exports.records import feature_notes, image_stems, record_texts, write_lines
 from shortcut_miner.publishing import published_folder
+from shortcut_miner.sources.images.image_files import Images
 
 _RESULTS = "mmf-results"
 # In a path, each of these makes MMF read the file as another data set.

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import polars as pl
 
-from shortcut_miner.exports.images import Images
+from shortcut_miner.sources.images.image_files import Images
 
 SOURCE_IMAGE = "source_image_id"
 _ROWS_AT_ONCE = 100_000

@@ -12,9 +12,9 @@ import polars as pl
 
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
-from shortcut_miner.exports.images import Images, read_image
 from shortcut_miner.exports.records import json_texts, record_texts
 from shortcut_miner.exports.tasks import POST_PROMPT, task_name
+from shortcut_miner.sources.images.image_files import Images, read_image
 
 # From this size on VLMEvalKit writes a second file, with paths.
 _MOST_EMBEDDED = 10**9

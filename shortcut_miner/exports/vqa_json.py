@@ -9,9 +9,9 @@ import polars as pl
 
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
-from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.numbered import MOST_64, are_numbers
 from shortcut_miner.exports.records import write_records
+from shortcut_miner.sources.images.image_files import Images
 
 _RESULTS = "RESULTS.json"
 

@@ -93,6 +93,8 @@ def command_lines(
         ],
         "rules": [demo / "vqa-ce"],
         "explain": [demo / "vqa-ce", "101496003"],
+        "fpvg show": [demo / "fpvg", "00000000", "--dry-run"],
+        "swapmix show": [demo / "swapmix", "00000000", "--dry-run"],
         "mine": [long_words, "--objects", "labels", "--min-count", 2],
         "inspect": [demo / "vqa-ce", demo / "world" / "image_to_detection.json"],
         "vqa-ce sweep": [*options(world_files), "--limit", 300, "--min-counts", "4,8"],
@@ -103,7 +105,7 @@ def command_lines(
 
 COMMANDS = (
     "vqa-ce score", "rad score", "fpvg score", "swapmix score", "rules", "explain", "mine", "inspect",
-    "vqa-ce sweep", "rad build",
+    "vqa-ce sweep", "rad build", "fpvg show", "swapmix show",
 )  # fmt: skip
 
 

@@ -12,10 +12,10 @@ from PIL import Image
 
 import shortcut_miner as sm
 from shortcut_miner.datasets.question_sets import QuestionSets
-from shortcut_miner.exports.images import find_images
 from shortcut_miner.exports.inspect_ai import write
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.sources.answers.predictions import read_predictions
+from shortcut_miner.sources.images.image_files import find_images
 from shortcut_miner.sources.opening.containers import zip_contents
 
 pytestmark = [pytest.mark.consumer, pytest.mark.slow]

@@ -16,8 +16,8 @@ from PIL import Image
 from shortcut_miner.datasets.question_sets import QuestionSets, question_sets_of
 from shortcut_miner.exports import inspect_ai, lmms_eval
 from shortcut_miner.exports.exporter import scored
-from shortcut_miner.exports.images import Images, find_images
 from shortcut_miner.exports.tasks import POST_PROMPT, task_name
+from shortcut_miner.sources.images.image_files import Images, find_images
 
 SCHEMA = {
     "question_id": pl.String,

@@ -13,7 +13,7 @@ from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.errors import SourceError
 from shortcut_miner.exports import huggingface
 from shortcut_miner.exports.huggingface import write
-from shortcut_miner.exports.images import Images
+from shortcut_miner.sources.images.image_files import Images
 
 
 def header(folder: Path) -> dict[str, object]:

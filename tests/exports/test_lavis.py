@@ -5,8 +5,8 @@ from pathlib import Path
 from exports.toolkit_questions import of_rows
 from exports.toolkit_readers import read_json
 
-from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.lavis import write
+from shortcut_miner.sources.images.image_files import Images
 
 ROWS = [
     {"question_id": "1", "image_id": "7", "question": "Is it?", "answer": "yes", "answers": ["yes", "no"]},

@@ -10,10 +10,10 @@ from exports.toolkit_readers import read_json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.lxmert import answer_weights, write
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
+from shortcut_miner.sources.images.image_files import Images
 
 ROWS = [
     {

@@ -11,8 +11,8 @@ from exports.toolkit_readers import read_lines
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.mmf import _tokens, write
+from shortcut_miner.sources.images.image_files import Images
 
 ROWS = [
     {

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.exports import records
-from shortcut_miner.exports.images import Images
+from shortcut_miner.sources.images.image_files import Images
 
 rows = st.lists(
     st.fixed_dictionaries(

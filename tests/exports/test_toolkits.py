@@ -11,9 +11,9 @@ from hypothesis import given
 from shortcut_miner import VqaCeConfig, VqaCeFiles, build_vqa_ce
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exporter
-from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.lxmert import write as write_lxmert
 from shortcut_miner.exports.questions import read_question_sets
+from shortcut_miner.sources.images.image_files import Images
 
 each_toolkit = pytest.mark.parametrize(("exporter", "read"), TOOLKITS, ids=[one.name for one, _ in TOOLKITS])
 Read = Callable[[Path, str], Rows]

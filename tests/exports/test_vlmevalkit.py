@@ -17,8 +17,8 @@ from PIL import Image
 
 from shortcut_miner.errors import SourceError
 from shortcut_miner.exports import vlmevalkit
-from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.vlmevalkit import write
+from shortcut_miner.sources.images.image_files import Images
 
 ROWS = [
     {"question_id": "01", "image_id": "7", "question": "Is it?", "answer": "yes", "question_type": "is it"},

@@ -7,10 +7,10 @@ from exports.cases import content, hard_table, official, question_tables, sets_o
 from hypothesis import given
 from polars.testing import assert_frame_equal
 
-from shortcut_miner.exports.images import Images
 from shortcut_miner.exports.vqa_json import write
 from shortcut_miner.schemas import Questions
 from shortcut_miner.scoring.accuracy import score_questions
+from shortcut_miner.sources.images.image_files import Images
 from shortcut_miner.sources.questions.vqa import read_vqa
 
 COLUMNS = Questions.column_names()

@@ -27,6 +27,7 @@ from shortcut_miner.options import (
     PathTexts,
     as_path,
     as_path_if_given,
+    as_text_if_given,
     check_counts,
     fields_from,
     named_path_lists,
@@ -35,10 +36,11 @@ from shortcut_miner.options import (
 )
 
 if TYPE_CHECKING:
+    from shortcut_miner.datasets.pictures import Picture
     from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
     from shortcut_miner.diagnostics.fpvg.report import ScoreReport
 
-__all__ = ["FpvgConfig", "FpvgFiles", "ScoreConfig", "build", "score"]
+__all__ = ["FpvgConfig", "FpvgFiles", "ScoreConfig", "build", "score", "show"]
 
 
 def build(
@@ -161,6 +163,53 @@ def score(
         id_lists=named_paths("ids", ids or {}),
         importance=named_paths("importance", importance or {}),
         force=force,
+    )
+
+
+def show(
+    folder: PathText,
+    question_id: str | int,
+    *,
+    images: PathText | None = None,
+    detections: PathTexts | None = None,
+    detections_info: PathTexts | None = None,
+    out: PathText | None = None,
+    limit: int | None = None,
+) -> "Picture":
+    """Return a picture of a question's relevant and irrelevant regions, which a notebook shows.
+
+    Parameters
+    ----------
+    folder : path
+        What a build wrote.
+    question_id : str or int
+        One of its questions.
+    images : path, optional
+        Folder of the images, or a pattern of paths with {image_id}; without it, regions are drawn on an empty
+        page.
+    detections, detections_info : path or sequence of path, optional
+        The boxes that the build read, if they are no longer where they were.
+    out : path, optional
+        PNG to write; nothing is written without it.
+    limit : int, optional
+        Most regions to draw of each list.
+
+    Raises
+    ------
+    SourceError, ConfigError, BackendError
+        A file, an image or a box that is not there, a question without lists, or no Pillow.
+    """
+    check_counts(limit=limit)
+    from shortcut_miner.diagnostics.fpvg.show import show as show_question
+
+    return show_question(
+        as_path("folder", folder),
+        str(question_id),
+        images=as_text_if_given("images", images),
+        detections=detections,
+        detections_info=detections_info,
+        out=as_path_if_given("out", out),
+        limit=limit,
     )
 
 

@@ -18,7 +18,7 @@ from shortcut_miner.text import answer_forms
 
 COMMAND = "rad score"
 METRICS = ("rad", "rad_backward", "accuracy_original", "accuracy_augmented")
-_BY_TYPE = "augmentation"
+_BY_TYPE, _BY_FORM = "augmentation", "form"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
@@ -28,9 +28,10 @@ class ScoreReport(reports.ScoreReport):
     Attributes
     ----------
     scores : pl.DataFrame
-        metric (rad, rad_backward, accuracy_original, accuracy_augmented, in percent), group ("overall" or
-        "augmentation"), subgroup, scorer, model, value, n, low, high; n is the number of pairs (or questions)
-        that the share is of, and value is null where that is 0.
+        metric (rad, rad_backward, accuracy_original, accuracy_augmented, in percent), group ("overall",
+        "augmentation", or on a build "form"), subgroup (a form with its type, such as "how-many: bare"),
+        scorer, model, value, n, low, high; n is the number of pairs (or questions) that the share is of, and
+        value is null where that is 0.
     counts : pl.DataFrame
         model, augmentation (null: overall), pairs, original_right, augmented_right, both_right.
     notes : tuple of str
@@ -80,6 +81,8 @@ def score_aligned(
         for model in original
     )
     models, kinds = list(original), aligned.pairs[_BY_TYPE].unique().sort().to_list()
+    forms = aligned.pairs[_BY_FORM].drop_nulls().unique().sort().to_list()
+    groups = [(OVERALL, ALL), *((_BY_TYPE, kind) for kind in kinds), *((_BY_FORM, form) for form in forms)]
     parts = [
         _conditional(judged, "augmented_right", "original_right", "rad", config),
         _conditional(judged, "original_right", "augmented_right", "rad_backward", config),
@@ -88,7 +91,7 @@ def score_aligned(
     ]
     return ScoreReport(
         command=COMMAND,
-        scores=_complete(pl.concat(parts), models, kinds, _scorer(config, choices)),
+        scores=_complete(pl.concat(parts), models, groups, _scorer(config, choices)),
         counts=_counts(judged, models, kinds),
         notes=tuple(f"{side.name}: {note}" for side, choice in choices.items() for note in choice.notes),
         warnings=tuple(text for side in sides for text in side.warnings(rights[side.name]))
@@ -176,7 +179,7 @@ def _right(questions: pl.DataFrame, answers: pl.DataFrame, config: ScoreConfig) 
 def _conditional(
     judged: pl.DataFrame, right: str, given: str, name: str, config: ScoreConfig
 ) -> pl.DataFrame:
-    """Return the share of pairs with `right` among those with `given`, overall and per type.
+    """Return the share of pairs with `right` among those with `given`, overall, per type and per form.
 
     Pairs without `given` stay in the table as another subgroup, so that all images are resampled.
     """
@@ -184,23 +187,27 @@ def _conditional(
         (pl.col(right).cast(pl.Float64) * 100).alias(name),
         overall_given=pl.when(given).then(pl.lit(ALL)),
         type_given=pl.when(given).then(_BY_TYPE),
+        form_given=pl.when(given).then(_BY_FORM),
     )
-    by = ("overall_given", "type_given")
+    by = ("overall_given", "type_given", "form_given")
     summary = summarise(grouped, by=by, metric=name, resamples=config.resamples, seed=config.seed)
-    named = pl.col("group").replace_strict(dict(zip(by, (OVERALL, _BY_TYPE), strict=True)))
+    named = pl.col("group").replace_strict(dict(zip(by, (OVERALL, _BY_TYPE, _BY_FORM), strict=True)))
     kept = summary.filter(pl.col("group").is_in(by) & pl.col("subgroup").is_not_null())
     return kept.with_columns(group=named)
 
 
 def _accuracy(judged: pl.DataFrame, right: str, key: str, name: str, config: ScoreConfig) -> pl.DataFrame:
-    """Return the share of distinct questions with `right`, overall and per type."""
+    """Return the share of distinct questions with `right`, overall, per type and per form."""
     metric = judged.with_columns((pl.col(right).cast(pl.Float64) * 100).alias(name))
     options = {"metric": name, "resamples": config.resamples, "seed": config.seed}
     once = metric.unique(["model", key], keep="first", maintain_order=True)
-    once_a_type = metric.unique(["model", key, _BY_TYPE], keep="first", maintain_order=True)
     overall = summarise(once, **options)  # type: ignore[arg-type]
-    by_type = summarise(once_a_type, by=[_BY_TYPE], **options)  # type: ignore[arg-type]
-    return pl.concat([overall, by_type.filter(pl.col("group") == _BY_TYPE)])
+    grouped = []
+    for by in (_BY_TYPE, _BY_FORM):
+        once_a_group = metric.unique(["model", key, by], keep="first", maintain_order=True)
+        summary = summarise(once_a_group, by=[by], **options)  # type: ignore[arg-type]
+        grouped.append(summary.filter(pl.col("group") == by, pl.col("subgroup").is_not_null()))
+    return pl.concat([overall, *grouped])
 
 
 def _scorer(config: ScoreConfig, choices: Mapping[_Side, Choice]) -> str:
@@ -212,11 +219,13 @@ def _scorer(config: ScoreConfig, choices: Mapping[_Side, Choice]) -> str:
     return f"soft >= {config.threshold:g}{told}"
 
 
-def _complete(scores: pl.DataFrame, models: list[str], kinds: list[str], scorer: str) -> pl.DataFrame:
+def _complete(
+    scores: pl.DataFrame, models: list[str], groups: list[tuple[str, str]], scorer: str
+) -> pl.DataFrame:
     """Return a row for every metric, group and model in their order; a share of nothing is null."""
     cells = [(metric, group, subgroup, model)
              for metric in METRICS
-             for group, subgroup in ((OVERALL, ALL), *((_BY_TYPE, kind) for kind in kinds))
+             for group, subgroup in groups
              for model in models]  # fmt: skip
     keys = ["metric", "group", "subgroup", "model"]
     grid = pl.DataFrame(cells, schema=dict.fromkeys(keys, pl.String), orient="row")

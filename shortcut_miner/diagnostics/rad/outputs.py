@@ -249,7 +249,10 @@ class RadFolder:
     def pairs(self) -> pl.DataFrame:
         """Return schemas.AugmentationPairs: an augmentation keeps the id of its original."""
         return self.augmentations.select(
-            original_id="question_id", augmented_id="question_id", augmentation="augmentation"
+            original_id="question_id",
+            augmented_id="question_id",
+            augmentation="augmentation",
+            form=pl.format("{}: {}", "augmentation", "form"),
         )
 
 

@@ -101,7 +101,7 @@ def read_pairs(path: Path, on_bad_row: OnBadRow = "error") -> Reading:
         problems += find_problems(table, is_blank(name).fill_null(True), name, "an id")
     dropped = settle(source, "pairs", problems, flat.total, on_bad_row, flat.label)
     table = without_bad(table, problems).select(_COLUMNS)
-    table = table.with_columns(pl.col("augmentation").fill_null(_ONE_TYPE))
+    table = table.with_columns(pl.col("augmentation").fill_null(_ONE_TYPE), form=pl.lit(None, pl.String))
     unique = table.unique(maintain_order=True)
     notes = (f"{len(table) - len(unique):,} repeated pairs count once",) if len(unique) < len(table) else ()
     return Reading(table=unique, kind="pairs", file=source.facts(), dropped=dropped, notes=flat.notes + notes)

@@ -294,8 +294,15 @@ class SwapMixFolder:
         return set(self.questions.drop_nulls("exclusion")["question_id"].to_list())
 
 
-def read_folder(path: Path) -> SwapMixFolder:
+def read_folder(path: Path, done: str = "scored") -> SwapMixFolder:
     """Return a folder of an evaluation or perfect-sight plan.
+
+    Parameters
+    ----------
+    path : Path
+        What ``swapmix build`` wrote.
+    done : str
+        What a training plan can't be, for the error.
 
     Raises
     ------
@@ -306,6 +313,6 @@ def read_folder(path: Path) -> SwapMixFolder:
     if folder.manifest["config"].get("plan") == "training":
         raise SourceError(
             f"{path}: got a folder without an evaluation plan, expected one that swapmix build wrote. "
-            "A training plan can't be scored: build with --plan evaluation."
+            f"A training plan can't be {done}: build with --plan evaluation."
         )
     return SwapMixFolder(folder.check(SWAPS), folder.table("questions", PlannedQuestions), folder.manifest)

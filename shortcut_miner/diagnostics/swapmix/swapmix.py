@@ -24,17 +24,20 @@ from shortcut_miner.options import (
     OnExtra,
     PathText,
     PathTexts,
+    as_path,
     as_path_if_given,
+    as_text_if_given,
     check_counts,
     fields_from,
     options_from,
 )
 
 if TYPE_CHECKING:
+    from shortcut_miner.datasets.pictures import Picture
     from shortcut_miner.diagnostics.swapmix.outputs import BuildReport
     from shortcut_miner.diagnostics.swapmix.score import ScoreReport
 
-__all__ = ["ScoreConfig", "SwapMixConfig", "SwapMixFiles", "build", "score"]
+__all__ = ["ScoreConfig", "SwapMixConfig", "SwapMixFiles", "build", "score", "show"]
 
 
 def build(
@@ -167,6 +170,66 @@ def score(
         options_from(ScoreConfig, config, given),
         as_path_if_given("out", out),
         force=force,
+    )
+
+
+def show(
+    folder: PathText,
+    question_id: str | int,
+    *,
+    images: PathText | None = None,
+    donor_images: PathText | None = None,
+    perturbation: int | None = None,
+    detections: PathTexts | None = None,
+    detections_info: PathTexts | None = None,
+    scene_graphs: PathTexts | None = None,
+    donor_detections: PathTexts | None = None,
+    donor_detections_info: PathTexts | None = None,
+    donor_scene_graphs: PathTexts | None = None,
+    out: PathText | None = None,
+    limit: int = 4,
+) -> "Picture":
+    """Return a picture of a question's swaps, which a notebook shows: each region beside its donor.
+
+    Parameters
+    ----------
+    folder : path
+        What a build wrote: an evaluation or a perfect-sight plan.
+    question_id : str or int
+        One of the questions in the plan.
+    images : path, optional
+        Folder of the images, or a pattern of paths with {image_id}; without it, boxes are drawn on empty
+        pages.
+    donor_images : path, optional
+        Where the donors' images are, if not there.
+    perturbation : int, optional
+        Show this swap alone; the first `limit` by default.
+    detections, detections_info, scene_graphs, donor_detections, donor_detections_info, donor_scene_graphs
+        What the build read, if it is no longer where it was; see :class:`SwapMixFiles`.
+    out : path, optional
+        PNG to write; nothing is written without it.
+    limit : int
+        Most swaps to show.
+
+    Raises
+    ------
+    SourceError, ConfigError, BackendError
+        A file, an image or a box that is not there, a question without swaps, or no Pillow.
+    """
+    given = locals()
+    check_counts(limit=limit, perturbation=perturbation)
+    from shortcut_miner.diagnostics.swapmix.show import ROLES
+    from shortcut_miner.diagnostics.swapmix.show import show as show_question
+
+    return show_question(
+        as_path("folder", folder),
+        str(question_id),
+        images=as_text_if_given("images", images),
+        donor_images=as_text_if_given("donor_images", donor_images),
+        perturbation=perturbation,
+        boxes={role: given[role] for role in ROLES},
+        out=as_path_if_given("out", out),
+        limit=limit,
     )
 
 

@@ -32,6 +32,7 @@ from shortcut_miner.options import (
     Tokenizer,
     as_path,
     as_path_if_given,
+    as_text_if_given,
     check_counts,
     fields_from,
     memory_bytes,
@@ -41,12 +42,13 @@ from shortcut_miner.options import (
 if TYPE_CHECKING:
     from concurrent.futures import Executor
 
+    from shortcut_miner.datasets.pictures import Picture
     from shortcut_miner.diagnostics.vqa_ce.explain import Explanation
     from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
     from shortcut_miner.diagnostics.vqa_ce.score import ScoreReport
     from shortcut_miner.diagnostics.vqa_ce.sweep import SweepReport
 
-__all__ = ["ScoreConfig", "VqaCeConfig", "VqaCeFiles", "build", "explain", "score", "sweep"]
+__all__ = ["ScoreConfig", "VqaCeConfig", "VqaCeFiles", "build", "explain", "score", "show", "sweep"]
 
 
 def build(
@@ -241,6 +243,57 @@ def explain(
     from shortcut_miner.diagnostics.vqa_ce.explain import explain as explain_question
 
     return explain_question(as_path("folder", folder), str(question_id), verdict=verdict, max_q=max_q)
+
+
+def show(
+    folder: PathText,
+    question_id: str | int,
+    *,
+    images: PathText | None = None,
+    detections: PathTexts | None = None,
+    detections_info: PathTexts | None = None,
+    rule: int | None = None,
+    verdict: str | None = None,
+    max_q: float | None = None,
+    out: PathText | None = None,
+) -> "Picture":
+    """Return a picture of a question's image with the objects of a rule that fires on it.
+
+    Parameters
+    ----------
+    folder : str or Path
+        What :func:`build` wrote.
+    question_id : str or int
+        One of the evaluated questions.
+    images : path, optional
+        Folder of the images, or a pattern of paths with {image_id}; without it, boxes are drawn on an empty
+        page.
+    detections, detections_info : path or sequence of path, optional
+        Boxes with labels, of the detector whose labels the build read; by default what it read, if that has
+        boxes.
+    rule : int, optional
+        ``rule_id`` of one of the rules that fire; by default the first of them that has objects.
+    verdict, max_q
+        See :func:`explain`: which of the rules to choose from.
+    out : path, optional
+        PNG to write; nothing is written without it.
+
+    Raises
+    ------
+    SourceError, ConfigError, BackendError
+        A file, an image or a box that is not there, no such question or rule, or no Pillow.
+    """
+    from shortcut_miner.diagnostics.vqa_ce.show import show as show_question
+
+    return show_question(
+        as_path("folder", folder),
+        explain(folder, question_id, verdict=verdict, max_q=max_q),
+        images=as_text_if_given("images", images),
+        detections=detections,
+        detections_info=detections_info,
+        rule=rule,
+        out=as_path_if_given("out", out),
+    )
 
 
 def sweep(

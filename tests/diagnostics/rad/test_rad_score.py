@@ -22,6 +22,10 @@ QUICK = ScoreConfig(resamples=0)
 KINDS = ("a", "b")
 
 
+def form_of(kind: str, augmented: int) -> str:
+    return f"{kind}: {'odd' if augmented % 2 else 'even'}"
+
+
 def world(
     pairs: list[tuple[int, int, str]], originals: list[bool], augmented: list[bool]
 ) -> tuple[Any, Any, Any]:
@@ -32,7 +36,7 @@ def world(
         [(str(100 + one), str(100 + other), kind) for one, other, kind in pairs],
         schema={"original_id": pl.String, "augmented_id": pl.String, "augmentation": pl.String},
         orient="row",
-    )
+    ).with_columns(form=pl.Series([form_of(kind, other) for _, other, kind in pairs], dtype=pl.String))
     said = pl.DataFrame(
         {"question_id": first["question_id"], "answer": ["2" if one else "3" for one in originals]}
     )
@@ -47,8 +51,13 @@ def by_counting(
 ) -> dict[Any, Any]:
     """Return (metric, subgroup) -> (percent or None, n) by plain loops."""
     found: dict[Any, Any] = {}
-    for kind in ("all", *sorted({kind for *_, kind in pairs})):
-        own = [(one, other) for one, other, own_kind in pairs if kind in ("all", own_kind)]
+    groups = {name for _, other, kind in pairs for name in ("all", kind, form_of(kind, other))}
+    for kind in groups:
+        own = [
+            (one, other)
+            for one, other, own_kind in pairs
+            if kind in ("all", own_kind, form_of(own_kind, other))
+        ]
         sides = {
             "rad": [augmented[other] for one, other in own if originals[one]],
             "rad_backward": [originals[one] for one, other in own if augmented[other]],

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.exports.images import Images, find_images
+from shortcut_miner.sources.images.image_files import Images, find_images
 
 
 def put(folder: Path, *names: str) -> Path:

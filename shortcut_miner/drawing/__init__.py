@@ -1,0 +1,1 @@
+"""Boxes and words drawn on images, with Pillow (extra ``images``)."""

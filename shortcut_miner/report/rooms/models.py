@@ -1,0 +1,140 @@
+"""Figures that the pages of all rooms share: models' scores with their intervals, and what was read."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import polars as pl
+
+from shortcut_miner.datasets.folders import BuiltFolder
+from shortcut_miner.report.charts.intervals import interval_dots
+from shortcut_miner.report.found import FoundRoom
+from shortcut_miner.report.pages import Figure, Grid, Section, grid, label
+
+SCORED = {
+    "metric": "Metric", "subgroup": "Of", "model": "Model", "n": "n", "value": "Value", "low": "Low",
+    "high": "High",
+}  # fmt: skip
+UNIT = "percent [95% interval]"
+
+
+def scores_of(room: FoundRoom, table: str = "scores") -> pl.DataFrame | None:
+    """Return one table of all scores of a room, later folders below; None if no folder has it.
+
+    A model that several folders name is told apart by the folder's name.
+    """
+    folders = [one for one in room.scores if one.has(table)]
+    tables = [one.table(table) for one in folders]
+    if not tables:
+        return None
+    models = [set(one["model"]) if "model" in one.columns else set() for one in tables]
+    parts = []
+    for position, (folder, one) in enumerate(zip(folders, tables, strict=True)):
+        others = set().union(*(models[:position] + models[position + 1 :]))
+        if "model" in one.columns and models[position] & others:
+            one = one.with_columns(model=pl.format("{} ({})", "model", pl.lit(folder.path.name)))
+        parts.append(one)
+    return pl.concat(parts, how="diagonal_relaxed")
+
+
+def interval_figure(
+    scores: pl.DataFrame,
+    cells: Mapping[str, tuple[str, str, str]],
+    *,
+    name: str,
+    title: str,
+    note: str,
+    unit: str = UNIT,
+    domain: tuple[float, float] | None = (0.0, 100.0),
+    colours: Mapping[str, str] | None = None,
+) -> Figure:
+    """Return a chart a cell, with a row a model.
+
+    Parameters
+    ----------
+    scores : pl.DataFrame
+        metric, group, subgroup, model, value, low, high, n.
+    cells : mapping of str to (str, str, str)
+        Heading -> metric, group and subgroup; those without rows are left out.
+    name, title, note
+        As of a Figure.
+    unit, domain
+        See :func:`shortcut_miner.report.charts.intervals.interval_dots`.
+    colours : mapping of str to str, optional
+        Heading -> a name of the palette.
+    """
+    charts, tables = [], []
+    for heading, (metric, group, subgroup) in cells.items():
+        of_cell = scores.filter(
+            pl.col("metric") == metric, pl.col("group") == group, pl.col("subgroup") == subgroup
+        ).filter(pl.col("value").is_not_null())
+        if of_cell.is_empty():
+            continue
+        shown = of_cell.with_columns(model=pl.Series(map(label, of_cell["model"].to_list()), dtype=pl.String))
+        charts.append(
+            interval_dots(
+                shown, row="model", unit=unit, title=f"{heading} ({_n(of_cell)})", domain=domain,
+                colour=(colours or {}).get(heading, "blue"),
+            )
+        )  # fmt: skip
+        tables.append(of_cell)
+    return Figure(
+        name=name, title=title, note=note, charts=tuple(charts),
+        table=pl.concat(tables) if tables else scores.clear(), headings=SCORED, least_width=430,
+    )  # fmt: skip
+
+
+def _n(scores: pl.DataFrame) -> str:
+    least, most = min(scores["n"].to_list()), max(scores["n"].to_list())
+    return f"n = {least:,}" if least == most else f"n = {least:,} to {most:,}"
+
+
+def subgroups(scores: pl.DataFrame, metric: str, group: str) -> list[str]:
+    """Return the subgroups of a group in their order; what is not known has none."""
+    of_group = scores.filter(pl.col("metric") == metric, pl.col("group") == group)
+    return of_group["subgroup"].drop_nulls().unique(maintain_order=True).to_list()
+
+
+def with_figures(figures: Iterable[Figure]) -> tuple[Figure, ...]:
+    """Return the figures that have something to show."""
+    return tuple(figure for figure in figures if figure.charts and len(figure.table))
+
+
+def source_section(folders: Sequence[BuiltFolder]) -> Section:
+    """Return what was read and how: files by name and content, options, and what was left out."""
+    grids: dict[str, Grid] = {}
+    for folder in folders:
+        told = folder.manifest
+        command = f"{folder.command}, shortcut_miner {told.get('version')}"
+        if told["inputs"]:
+            rows = [
+                {
+                    "role": one["role"].replace("_", " "),
+                    "name": one["name"],
+                    "size": one["size"],
+                    "sha256": one["sha256"][:12],
+                }
+                for one in told["inputs"]
+            ]
+            headings = {"role": "Read as", "name": "File", "size": "Bytes", "sha256": "SHA-256 begins"}
+            grids[_once(f"{command}: files", grids)] = grid(pl.DataFrame(rows), headings)
+        options = {name: one for name, one in told["config"].items() if not isinstance(one, dict)}
+        grids[_once(f"{command}: options", grids)] = _pairs(options, "Option", "Value")
+        if told.get("dropped"):
+            grids[_once(f"{command}: left out", grids)] = _pairs(told["dropped"], "Reason", "Rows")
+    return Section(title="What was read", grids=grids)
+
+
+def _once(title: str, taken: Mapping[str, Grid]) -> str:
+    same = sum(one == title or one.startswith(f"{title} (") for one in taken)
+    return title if not same else f"{title} ({same + 1})"
+
+
+def _pairs(values: Mapping[str, object], first: str, second: str) -> Grid:
+    rows = tuple((label(name), _told(value)) for name, value in values.items())
+    numbers = all(isinstance(value, int) and not isinstance(value, bool) for value in values.values())
+    return Grid(headings=(first, second), is_number=(False, numbers), rows=rows)
+
+
+def _told(value: object) -> str:
+    if value is None:
+        return "none"
+    return f"{value:,}" if type(value) is int else label(str(value))
