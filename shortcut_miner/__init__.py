@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from shortcut_miner.report.report import write_html_report as write_html_report
     from shortcut_miner.scoring.accuracy import score_questions as score_questions
     from shortcut_miner.sources.answers.predictions import read_predictions as read_predictions
+    from shortcut_miner.sources.opening.limits import max_unpacked as max_unpacked
     from shortcut_miner.sources.questions.vqa import read_vqa as read_vqa
     from shortcut_miner.verifying import verify as verify
 
@@ -49,6 +50,7 @@ _LAZY = {
     "write_html_report": ("shortcut_miner.report.report", "write_html_report"),
     "read_vqa": ("shortcut_miner.sources.questions.vqa", "read_vqa"),
     "read_predictions": ("shortcut_miner.sources.answers.predictions", "read_predictions"),
+    "max_unpacked": ("shortcut_miner.sources.opening.limits", "max_unpacked"),
     "verify": ("shortcut_miner.verifying", "verify"),
     "score_questions": ("shortcut_miner.scoring.accuracy", "score_questions"),
     "write_demo_world": ("shortcut_miner.demo.files", "write_demo_world"),
@@ -62,6 +64,7 @@ __all__ = [
     "export",
     "from_mlxtend",
     "match_rules",
+    "max_unpacked",
     "mine_rules",
     "read_predictions",
     "read_vqa",

@@ -94,12 +94,16 @@ def _is_there(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def locked(folder: Path, *, wait: bool = True) -> Iterator[None]:
-    """Let one process at a time work in a folder; the others wait, or without `wait` get BlockingIOError."""
+def locked(folder: Path, *, wait: bool = True, shared: bool = False) -> Iterator[None]:
+    """Let one process at a time work in a folder, or any number that share it.
+
+    The others wait, or without `wait` get BlockingIOError.
+    """
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     handle = os.open(folder, os.O_RDONLY)
     try:
         with where_supported():
-            fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, kind if wait else kind | fcntl.LOCK_NB)
         yield
     finally:
         os.close(handle)

@@ -212,7 +212,9 @@ class RowWriter:
         if has_names:
             with (
                 drafted(self._folder / NAMES) as draft,
-                pq.ParquetWriter(draft, _NAMES_SCHEMA, compression="zstd") as writer,
+                pq.ParquetWriter(
+                    draft, _NAMES_SCHEMA, compression="zstd", write_page_checksum=True
+                ) as writer,
             ):
                 for kind, names in series.items():
                     column = names.to_arrow().cast(pa.large_string())
@@ -264,7 +266,8 @@ def _named(sizes: Vocabulary, path: Path) -> Vocabulary:
     """Return the vocabulary of these sizes with its strings."""
     import polars as pl
 
-    read = pq.read_table(path, memory_map=False)
+    with path.open("rb") as file:  # Arrow's own error about a missing file says no more than its name
+        read = pq.read_table(file, page_checksum_verification=True)
     if not read.schema.equals(_NAMES_SCHEMA):
         raise ValueError("other columns than names have")
     table = pl.DataFrame(pl.from_arrow(read))

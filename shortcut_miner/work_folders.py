@@ -17,7 +17,6 @@ from typing import Any
 from shortcut_miner.drafts import draft_of, drafted
 from shortcut_miner.errors import ConfigError, OutputError, SchemaError, SourceError
 from shortcut_miner.journal import locked
-from shortcut_miner.storage import read_json_file
 from shortcut_miner.version import __version__
 
 WORK_RECORD = "work.json"
@@ -97,6 +96,16 @@ def kept_folder(folder: Path, purpose: Mapping[str, Any]) -> Iterator[Path]:
 def one_run_in(folder: Path) -> Iterator[None]:
     """Keep other runs out of a folder, made if missing; raise ConfigError if one is at work there."""
     with _lock(folder):
+        yield
+
+
+@contextlib.contextmanager
+def many_runs_in(folder: Path) -> Iterator[None]:
+    """Keep a run that wants a folder for itself out of it; raise ConfigError if one is at work there."""
+    with contextlib.ExitStack() as stack:
+        if folder.is_dir():  # who reads what is in it says what is missing
+            with _writing(folder):
+                stack.enter_context(locked(folder, wait=False, shared=True))
         yield
 
 
@@ -209,8 +218,8 @@ def _remove(folder: Path) -> None:
 def _record_in(path: Path) -> dict[str, Any] | None:
     """Return what a work folder says of itself; None if it is none of ours."""
     try:
-        found = None if path.is_symlink() else read_json_file(path)
-    except SourceError:
+        found = None if path.is_symlink() else json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and found.get("package") == _PACKAGE else None
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from strategies import encode, tables
 
 from shortcut_miner import row_files
+from shortcut_miner.encoding import encode_item_table
 from shortcut_miner.errors import SourceError
 from shortcut_miner.row_files import FACTS, NAMES, ROWS, RowFiles, RowWriter, open_row_files
 from shortcut_miner.transactions import RowBlocks, Transactions, Vocabulary
@@ -259,6 +260,25 @@ def test_other_arrow_files_are_told(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1]}).write_ipc(tmp_path / ROWS)
     with pytest.raises(SourceError, match="other columns than rows have"):
         read(open_row_files(tmp_path))
+
+
+def test_no_changed_byte_changes_names(tmp_path: Path) -> None:
+    table = pl.DataFrame({"words": [[f"word {number}" for number in range(300)]]})
+    no_objects = pl.lit([], pl.List(pl.String))
+    rows = encode_item_table(table.with_columns(objects=no_objects, answer=pl.lit("yes"), weight=1))
+    with RowWriter(tmp_path, rows.vocabulary) as writer:
+        writer.append(rows)
+    content, told = (tmp_path / NAMES).read_bytes(), 0
+    for place in range(0, len(content), 7):
+        changed = bytearray(content)
+        changed[place] ^= 1
+        (tmp_path / NAMES).write_bytes(changed)
+        try:
+            names = open_row_files(tmp_path, names=True).vocabulary.names
+            assert names["words"].to_list() == rows.vocabulary.names["words"].to_list()
+        except SourceError:
+            told += 1
+    assert told > 100
 
 
 def test_no_changed_byte_changes_rows(tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from shortcut_miner.timing import OnStage
 
 COMPILING = "compiling kernels (first run only; it can take a minute or two)"
-_KERNEL = re.compile(rb"^@njit.*\n(?:@.*\n)*def (\w+)", re.MULTILINE)
+_KERNEL = re.compile(rb"^@njit", re.MULTILINE)
+_KEPT = re.compile(rb"^@njit\(\*\*(?:FILLING|RETURNING)\)\ndef (\w+)", re.MULTILINE)  # not their steps
 _ALL = "shortcut_miner.mining.kernels_numba"
 _TABLES = "shortcut_miner.kernels_numba"
 ROW_DIGESTS = "row_digests"  # what reading anybody's table needs
@@ -69,7 +70,9 @@ class Compiling:
         """Hear from numba that a kernel is compiled."""
         self._open -= 1
         kernel = event.data["dispatcher"]
-        if kernel.py_func.__module__.startswith("shortcut_miner."):  # numba compiles parts of its own too
+        # numba compiles parts of its own too.
+        is_ours = kernel.py_func.__module__.startswith("shortcut_miner.")
+        if is_ours and not kernel.targetoptions.get("no_cpython_wrapper"):
             self._done.add(kernel)
         if self._open:
             self._show()
@@ -122,7 +125,7 @@ def kernels_to_compile(*names: str) -> int:
     wanted = [path for path in _folder(_ALL).glob("*.py") if path.stem in mining]
     wanted += [path for path in _folder(_TABLES).glob("*.py") if path.stem in names]
     wanted += _folder(_SWAPMIX).glob("*.py") if SWAPMIX in names else []
-    kernels = ((path, name.decode()) for path in wanted for name in _KERNEL.findall(path.read_bytes()))
+    kernels = ((path, name.decode()) for path in wanted for name in _KEPT.findall(path.read_bytes()))
     return sum(_is_missing(path, name) for path, name in kernels)
 
 

@@ -138,25 +138,27 @@ def _mine_shard(
         from shortcut_miner.cli.mined_rows import open_rows
         from shortcut_miner.mining.sharding.jobs import ShardJob, excess_text, mine_shard
         from shortcut_miner.mining.sharding.plans import read_plan
+        from shortcut_miner.work_folders import many_runs_in
 
-        _, rows = open_rows(work, names=False)
-        groups = read_plan(work).groups
-        if shard >= len(groups):
-            numbers = f", 0 to {len(groups) - 1:,}" if groups else ""
-            raise ConfigError(
-                f"--shard: got {shard}, expected one of the {len(groups):,} shards in {work}{numbers}. "
-                "Change --shard."
+        with many_runs_in(work):  # rows and plan stay those of one call
+            _, rows = open_rows(work, names=False)
+            groups = read_plan(work).groups
+            if shard >= len(groups):
+                numbers = f", 0 to {len(groups) - 1:,}" if groups else ""
+                raise ConfigError(
+                    f"--shard: got {shard}, expected one of the {len(groups):,} shards in {work}{numbers}. "
+                    "Change --shard."
+                )
+            needed = mine_shard(
+                ShardJob(
+                    folder=work,
+                    rows=rows,
+                    group=groups[shard],
+                    backend=backend,
+                    threads=threads,
+                    memory=memory_bytes(memory),
+                )
             )
-        needed = mine_shard(
-            ShardJob(
-                folder=work,
-                rows=rows,
-                group=groups[shard],
-                backend=backend,
-                threads=threads,
-                memory=memory_bytes(memory),
-            )
-        )
     if needed:
         warn(excess_text(needed))
     if shown.format == "json":

@@ -111,8 +111,11 @@ def merge(
     out : Path, optional
         Folder to write, with the same files as by shortcut-miner mine.
     """
-    if out is not None and out.resolve() == work.resolve():
-        raise ConfigError(f"--out {out}: got the shards' own folder, expected another. Choose another name.")
+    if out is not None and out.resolve().is_relative_to(work.resolve()):
+        raise ConfigError(
+            f"--out {out}: got a place in the shards' own folder, whose files come and go, expected another. "
+            "Choose another name."
+        )
 
     def run(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
         from shortcut_miner.cli.mined import COMMAND, FILE_NAMES, written_rules
@@ -124,16 +127,18 @@ def merge(
         from shortcut_miner.mining.sharding.run import found_shards, merge_shards
         from shortcut_miner.mining.threads import thread_count
         from shortcut_miner.timing import timed
+        from shortcut_miner.work_folders import many_runs_in
 
         chosen = resolve_backend(backend)
-        read, rows = open_rows(work)
-        told = Run(
-            MineFiles(read.table), chosen.name, threads or thread_count(), on_stage=on_stage, force=force
-        )
-        told.check_out(target, COMMAND, read.config, FILE_NAMES)
-        with timed(told.costs, "merge", on_stage):
-            plan = read_plan(work)
-            antecedents = merge_shards(work, plan, found_shards(work, plan))
+        with many_runs_in(work):
+            read, rows = open_rows(work)
+            told = Run(
+                MineFiles(read.table), chosen.name, threads or thread_count(), on_stage=on_stage, force=force
+            )
+            told.check_out(target, COMMAND, read.config, FILE_NAMES)
+            with timed(told.costs, "merge", on_stage):
+                plan = read_plan(work)
+                antecedents = merge_shards(work, plan, found_shards(work, plan))
         limits = dataclasses.replace(read.search, max_rules=plan.config.max_rules)
         found = rules_of(
             antecedents, rows.vocabulary, limits,

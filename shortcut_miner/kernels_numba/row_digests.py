@@ -9,6 +9,8 @@ shift of the high bits into the low ones; a row's states end in the finalizer of
 import numpy as np
 from numba import njit
 
+from shortcut_miner.kernel_options import FILLING, STEP
+
 # Odd, with bits all over: the fractions of the golden ratio, e and pi.
 _TIMES_A, _TIMES_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xB7E151628AED2A6B)
 _LANE_B = np.uint64(0x243F6A8885A308D3)
@@ -19,7 +21,7 @@ _NULL = np.uint64(0xFFFFFFFFFFFFFFFF)  # no length, and told from a number by wh
 _GIVEN = np.uint64(1)
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _take(a, b, word_a, word_b):
     """Return the states with a word each taken in."""
     a = (a ^ word_a) * _TIMES_A
@@ -27,7 +29,7 @@ def _take(a, b, word_a, word_b):
     return a ^ (a >> _SHIFT_A), b ^ (b >> _SHIFT_B)
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def take_texts(words, offsets, valid, a, b):
     """Take texts into the states of their rows: bytes ``offsets[r]:offsets[r + 1]`` of `words`.
 
@@ -54,7 +56,7 @@ def take_texts(words, offsets, valid, a, b):
         a[row], b[row] = one, two
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def take_numbers(bits, valid, a, b):
     """Take numbers, as the bits of 64-bit words, into the states of their rows."""
     for row in range(len(valid)):
@@ -65,7 +67,7 @@ def take_numbers(bits, valid, a, b):
             a[row], b[row] = _take(a[row], b[row], _NULL, _NULL)
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def take_lists(offsets, valid, inner_a, inner_b, a, b):
     """Take lists into the states of their rows, given the states of their elements.
 
@@ -82,14 +84,14 @@ def take_lists(offsets, valid, inner_a, inner_b, a, b):
         a[row], b[row] = one, two
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _final(state):
     state = (state ^ (state >> _SHIFT_FINAL)) * _FINAL_1
     state = (state ^ (state >> _SHIFT_FINAL)) * _FINAL_2
     return state ^ (state >> _SHIFT_FINAL)
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def sum_states(a, b):
     """Return the sums, modulo 2**64, of the finished states of all rows."""
     total_a, total_b = _NONE, _NONE

@@ -4,13 +4,25 @@ Compiled code knows a field by its place: after a change here, as after one in a
 kernels (the tests do it by themselves).
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.int32]
+_Scalar = TypeVar("_Scalar", bound=np.generic)
+
+
+def read_only(array: npt.NDArray[_Scalar]) -> npt.NDArray[_Scalar]:
+    """Return a view that can't be written; kernels that get some arrays so are compiled for these alone.
+
+    >>> read_only(np.zeros(2)).flags.writeable
+    False
+    """
+    view = array.view()
+    view.flags.writeable = False
+    return view
 
 
 class Level(NamedTuple):

@@ -11,7 +11,7 @@ BYTES_AN_ANTECEDENT = 160
 BYTES_A_TABLED_RULE = 320
 BYTES_A_MEASURED_RULE = 250
 _SHARE = 0.8  # of the free memory: the rest is for what does not grow with the rules
-_LEAST = 10_000
+_LEAST = 10_000  # antecedents, and rules: as many take little beside the program itself
 
 
 def fitting_rules(budget: int | None = None) -> int:
@@ -44,10 +44,11 @@ def which_fit() -> str:
 def check_fits(rules: int, bytes_a_rule: int, budget: int | None = None) -> None:
     """Raise ConfigError unless what is about to be made of so many rules fits in memory.
 
-    It has to fit in the free memory and in what this process holds less than `budget`, if there is one.
+    It has to fit in the free memory and in what this process holds less than `budget`, if there is one; a few
+    do in any budget, also where the process held more before.
     """
     size, free = rules * bytes_a_rule, free_memory()
-    if budget is not None and size > (spare := max(0, budget - held())) and spare < free:
+    if budget is not None and rules > _LEAST and size > (spare := max(0, budget - held())) and spare < free:
         raise ConfigError(
             f"rules: got {rules:,}, for which about {size / 1e9:.1f} GB are needed, expected at most the "
             f"{spare / 1e9:.1f} GB that --memory leaves. Raise --memory, min_count or min_confidence, or "

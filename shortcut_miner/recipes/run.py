@@ -10,6 +10,7 @@ from typing import Any
 
 from shortcut_miner import rooms
 from shortcut_miner.builders import builders
+from shortcut_miner.claims import claimed
 from shortcut_miner.datasets.reports import BuildReport
 from shortcut_miner.errors import BackendError, ConfigError, SourceError, problem_list
 from shortcut_miner.journal import locked
@@ -125,16 +126,18 @@ def run_recipe(
     lock_path = as_path_if_given("lock", lock) or data / LOCK_NAME
     pins = read_lock(lock_path)
     report = RecipeReport(name=name, recipe=told, data_dir=data, lock=lock_path)
+    target = as_path_if_given("out", out) or Path(name)
     if dry_run:
+        check_target(target, command=told.command, config={}, names=(), force=True)
         there, missing = _look(told, data, pins)
         return dataclasses.replace(report, found=tuple(there), missing=tuple(missing))
-    target = as_path_if_given("out", out) or Path(name)
     _check_first(told, target, lock_path, pins)
     got = _gather(told, data, pins, offline, patience, on_stage)
     if on_stage is not None:
         on_stage(told.command)
-    built = builders()[told.command](**got.inputs, **told.options, out=target, limit=limit, force=force)
-    checks = _compare(told, built, target) if limit is None else ()
+    with claimed(target):
+        built = builders()[told.command](**got.inputs, **told.options, out=target, limit=limit, force=force)
+        checks = _compare(told, built, target) if limit is None else ()
     new = _new_pins(told, got, pins)
     if new:
         add_to_lock(lock_path, new)

@@ -36,7 +36,7 @@ class Case:
     def __init__(self, name: str, inputs: Inputs, folder: Path) -> None:
         first, second = WRITERS[name](inputs)
         self.old, self.new = folder / "old", folder / "new"
-        self.tokens: Tokens = (*second, "--force")
+        self.tokens: Tokens = second
         for tokens, out in ((first, self.old), (second, self.new)):
             assert run([*map(str, tokens), "--out", str(out)]) == 0
 
@@ -307,7 +307,7 @@ def test_two_runs_at_once(cases: Cases, tmp_path: Path) -> None:
     """Of two that start together one is done; the other is refused, or comes after it."""
     case = cases("rad build")
     out = tmp_path / "out"
-    tokens = case.tokens[:-1]
+    tokens = case.tokens[:-1]  # without --force
     with start_cli(*tokens, "--out", out) as one, start_cli(*tokens, "--out", out) as two:
         ends = [(without_notice(process.communicate()[1]), process.returncode) for process in (one, two)]
     assert sorted(code for _, code in ends) in ([0, 0], [0, 2])

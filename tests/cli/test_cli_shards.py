@@ -13,7 +13,7 @@ from shortcut_miner.cli import mined, mined_rows
 from shortcut_miner.errors import BackendError
 from shortcut_miner.mining.sharding import run as sharding
 from shortcut_miner.sources.item_batches import ItemBatches
-from shortcut_miner.work_folders import WORK_RECORD
+from shortcut_miner.work_folders import WORK_RECORD, many_runs_in, one_run_in
 
 WORDS, LABELS, GENRES = [f"w{n}" for n in range(12)], [f"o{n}" for n in range(8)], ["news", "blog", None]
 COLUMNS = ("--words", "words", "--objects", "labels", "--item-columns", "genre")
@@ -197,9 +197,27 @@ def test_merged_rules_do_not_go_among_the_shards(table: Path, run_cli: RunCli) -
     run_cli("shard", table, *SEARCH, "--shards", 1, "--work", "work")
     mine_all(run_cli, "work", range(1))
     before = contents(Path("work"))
-    refused = run_cli("merge", "work", "--out", "./work/../work")
-    assert (refused.code, contents(Path("work"))) == (2, before)
-    assert "got the shards' own folder, expected another. Choose another name." in refused.err
+    for out in ("./work/../work", "work/rules", "work/rows"):
+        refused = run_cli("merge", "work", "--out", out)
+        assert (refused.code, contents(Path("work"))) == (2, before)
+        assert "got a place in the shards' own folder" in refused.err
+        assert refused.err.endswith("expected another. Choose another name.\n")
+
+
+def test_rows_are_not_replaced_under_a_step_nor_read_while_they_are(table: Path, run_cli: RunCli) -> None:
+    shard = ("shard", table, *SEARCH, "--shards", 2, "--work", "work")
+    run_cli(*shard)
+    before = contents(Path("work"))
+    with many_runs_in(Path("work")):
+        refused = run_cli(*shard, "--limit", 100)
+        assert (refused.code, contents(Path("work"))) == (2, before)
+        assert "work: got a folder in which another run" in refused.err
+        mine_all(run_cli, "work", range(2))
+        assert run_cli("merge", "work").code == 0
+    with one_run_in(Path("work")):
+        for step in (("mine", "--work", "work", "--shard", 0), ("merge", "work")):
+            refused = run_cli(*step)
+            assert (refused.code, "work: got a folder in which another run" in refused.err) == (2, True)
 
 
 def test_a_search_that_finds_no_item_often_enough(table: Path, run_cli: RunCli) -> None:

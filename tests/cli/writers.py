@@ -1,6 +1,7 @@
 """Every command that writes a folder, on small inputs, with one option that changes all of its files."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,9 +31,16 @@ class Inputs:
     def answers(self, room: str) -> Path:
         return self.folder / f"{room}-answers.parquet"
 
+    def shards(self, least: int) -> Path:
+        return self.folder / f"shards-{least}"
+
+    def recipe(self, relevant: str) -> Path:
+        return self.folder / f"{relevant}.toml"
+
 
 Tokens = tuple[object, ...]
-# What is typed but for --out; given twice, what an earlier run and a later one of other options are.
+# What is typed but for --out; given twice, what an earlier run is and a later one of other options or inputs
+# that may replace what the earlier one wrote.
 WRITERS: dict[str, Callable[[Inputs], tuple[Tokens, Tokens]]] = {}
 
 
@@ -56,7 +64,12 @@ def _swapmix(inputs: Inputs) -> Tokens:
 
 
 def _twice(tokens: Tokens, name: str, first: object, second: object) -> tuple[Tokens, Tokens]:
-    return (*tokens, name, first), (*tokens, name, second)
+    return (*tokens, name, first), (*tokens, name, second, "--force")
+
+
+def _mine(inputs: Inputs, command: str) -> Tokens:
+    table = inputs.built("vqa-ce") / "questions.parquet"
+    return (command, table, "--words", "words", "--objects", "objects", "--quiet")
 
 
 WRITERS["vqa-ce build"] = lambda of: _twice(
@@ -91,16 +104,33 @@ WRITERS["swapmix score"] = lambda of: _twice(
     ("swapmix", "score", of.built("swapmix"), "--predictions", f"m={of.answers('swapmix')}", *SCORED),
     *("--seed", 0, 1),
 )
-WRITERS["mine"] = lambda of: _twice(
-    (
-        *("mine", of.built("vqa-ce") / "questions.parquet", "--words", "words", "--objects", "objects"),
-        *("--quiet", "--threads", 1, "--show", 0),
-    ),
-    *("--min-count", 3, 4),
+WRITERS["mine"] = lambda of: _twice((*_mine(of, "mine"), "--threads", 1, "--show", 0), "--min-count", 3, 4)
+MERGED = ("--quiet", "--threads", 1, "--show", 0)
+WRITERS["merge"] = lambda of: (
+    ("merge", of.shards(3), *MERGED),
+    ("merge", of.shards(4), *MERGED, "--force"),
 )
 WRITERS["export"] = lambda of: _twice(
     ("export", of.built("vqa-ce"), "--to", "huggingface", "--quiet"), "--limit", 2, 3
 )
+WRITERS["recipe"] = lambda of: (
+    ("recipe", of.recipe("path"), "--data-dir", of.folder / "data", *FEW),
+    ("recipe", of.recipe("final"), "--data-dir", of.folder / "data", *FEW, "--force"),
+)
+WRITERS["repeat"] = lambda of: (
+    ("repeat", of.built("fpvg"), "--quiet"),
+    ("repeat", of.built("other-fpvg"), "--quiet"),
+)
+RECIPE = """\
+title = "Regions"
+citation = "none"
+command = "fpvg build"
+inputs = {{ questions = "questions.json", scene_graphs = "graphs.json", detections = "boxes.jsonl" }}
+options = {{ relevant = "{relevant}" }}
+sources."questions.json" = {{ urls = ["https://a.example/questions.json"], licence = "any" }}
+sources."graphs.json" = {{ urls = ["https://a.example/graphs.json"], licence = "any" }}
+sources."boxes.jsonl" = {{ urls = ["https://a.example/boxes.jsonl"], licence = "any" }}
+"""
 
 
 def write_inputs(world: DemoWorld, folder: Path) -> Inputs:
@@ -110,6 +140,13 @@ def write_inputs(world: DemoWorld, folder: Path) -> Inputs:
     graphs = json.loads(world.val_scene_graphs.read_text(encoding="utf-8")).values()
     names = {thing["name"] for graph in graphs for thing in graph["objects"].values()}
     (folder / VECTORS_FILE).write_text(word_vectors(sorted(names), 0), encoding="utf-8")
+    data = inputs.folder / "data"
+    data.mkdir()
+    shutil.copy(world.gqa_questions, data / "questions.json")
+    shutil.copy(world.val_scene_graphs, data / "graphs.json")
+    shutil.copy(folder / DETECTIONS_FILE, data / "boxes.jsonl")
+    for relevant in ("path", "final"):
+        inputs.recipe(relevant).write_text(RECIPE.format(relevant=relevant), encoding="utf-8")
     for room in ("vqa-ce", "rad", "fpvg", "swapmix"):
         tokens, _ = WRITERS[f"{room} build"](inputs)
         assert run([*map(str, tokens), "--out", str(inputs.built(room))]) == 0
@@ -119,4 +156,13 @@ def write_inputs(world: DemoWorld, folder: Path) -> Inputs:
     swaps.select("question_id", "perturbation", answer=pl.lit("red")).write_parquet(inputs.answers("swapmix"))
     rows = pl.read_parquet(inputs.built("rad") / "augmentations.parquet")
     rows.select("question_id", answer=pl.lit("yes")).unique().write_parquet(inputs.answers("rad-augmented"))
+    (folder / "other").mkdir()
+    write_detections(world.val_scene_graphs, folder / "other", seed=1)
+    tokens = [*WRITERS["fpvg build"](inputs)[0]]
+    tokens[tokens.index("--detections") + 1] = folder / "other" / DETECTIONS_FILE
+    assert run([*map(str, tokens), "--out", str(inputs.built("other-fpvg"))]) == 0
+    for least in (3, 4):
+        cut = (*_mine(inputs, "shard"), "--min-count", least, "--shards", 1, "--work", inputs.shards(least))
+        mine = ("mine", "--work", inputs.shards(least), "--shard", 0, "--quiet", "--threads", 1)
+        assert [run([*map(str, tokens)]) for tokens in (cut, mine)] == [0, 0]
     return inputs

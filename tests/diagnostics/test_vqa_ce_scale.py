@@ -1,12 +1,13 @@
 """vqa-ce build by way of files: the bytes of a build in memory, whatever the blocks, shards and workers."""
 
+import dataclasses
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,14 @@ from shortcut_miner.diagnostics.vqa_ce.build import build
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
 from shortcut_miner.errors import ShortcutMinerError
+from shortcut_miner.mining import backends
+from shortcut_miner.mining.arrays import Ints
+from shortcut_miner.mining.jobs_numba import BACKEND as NUMBA
 from shortcut_miner.mining.sharding import jobs
 from shortcut_miner.mining.sharding.run import Distribution
+from shortcut_miner.mining.trie import RuleIndex
 from shortcut_miner.sources.questions.table_batches import QuestionBatches
+from shortcut_miner.transactions import Transactions
 
 ROWS = 900
 MEMORY = Distribution(memory=2_000_000_000)
@@ -179,6 +185,25 @@ def test_a_build_by_way_of_files_has_the_bytes_of_one_in_memory(
     for name in whole.tables:
         assert unwritten.tables[name].equals(whole.tables[name]), name
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".work")] == []
+
+
+@pytest.mark.usefixtures("tiny")
+def test_matches_are_counted_once_by_the_backend_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = []
+
+    def pairs(index: RuleIndex, rows: Transactions, fired: Ints | None) -> Iterator[tuple[int, Ints, Ints]]:
+        counted.append(fired is not None and len(fired) == len(rows))
+        return NUMBA.match_pairs(index, rows, fired)
+
+    files, config = VqaCeFiles(**one_table(tmp_path)), VqaCeConfig(**EVERYTHING, split_column="split")
+    monkeypatch.setattr(backends, "_lack", lambda name: "")
+    backend = dataclasses.replace(NUMBA, match_pairs=pairs)
+    monkeypatch.setattr(backends, "_loaded", lambda jobs: backend if jobs.endswith("numba") else None)
+    build(files, config, tmp_path / "blocks", distribution=MEMORY, backend="numba")
+    assert len(counted) > 3
+    assert all(counted)
 
 
 @pytest.mark.usefixtures("tiny")

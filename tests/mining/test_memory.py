@@ -193,6 +193,14 @@ class TestFreeMemory:
             "--memory leaves. Raise --memory, min_count or min_confidence, or choose a superset_filter."
         )
 
+    def test_a_few_fit_in_any_budget(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A process that lives long may hold more than the budget before the run starts."""
+        monkeypatch.setattr(memory, "held", lambda: 3 * 10**9)
+        memory.check_fits(10_000, 500, 2 * 10**9)
+        told = r"^rules: got 10,001, .* at most the 0\.0 GB that --memory leaves"
+        with pytest.raises(ConfigError, match=told):
+            memory.check_fits(10_001, 500, 2 * 10**9)
+
     def test_what_does_not_fit_is_told_before_it_is_made(self) -> None:
         memory.check_fits(10_000, 500)
         with pytest.raises(ConfigError) as error:

@@ -20,6 +20,7 @@ import zstandard
 from cli.commands import CHECKOUT
 from sources.logs import eval_log, sample
 
+import shortcut_miner as sm
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.sources.embeddings import read_embeddings
@@ -91,7 +92,7 @@ def test_what_gives_more_than_allowed_is_stopped(
         f"{path}: got more than 3 MB in it, expected at most 100 times its {len(packed):,} bytes, or 3 MB. "
         "If you trust the file, allow more with --max-unpacked, such as --max-unpacked 8GB."
     )
-    with max_unpacked("4MB"):
+    with sm.max_unpacked("4MB"):
         assert read(path) == TEXT
     with (
         max_unpacked(100),

@@ -1,6 +1,7 @@
 """Writing a VQA-CE folder block by block: no table is in memory as a whole."""
 
 import contextlib
+import itertools
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -124,9 +125,12 @@ def _matches(found: Shortcuts) -> Iterator[pl.DataFrame]:
     """Give (question_id, rule_id) for every rule that fires, in input order."""
     yield pl.DataFrame(schema={"question_id": pl.String, "rule_id": pl.UInt32})
     index = index_for(found.rules, found.training)
+    counted = (judged["matching_rule_count"] for judged in found.judged.questions.blocks())
+    counts = itertools.chain.from_iterable(counted)  # its blocks are cut elsewhere
     for block in found.validation.blocks():
         ids = block.questions["question_id"]
-        for first, offsets, pairs in match_pairs(index, block.rows):
+        fired = np.fromiter(itertools.islice(counts, len(ids)), np.int64, len(ids))
+        for first, offsets, pairs in match_pairs(index, block.rows, fired, found.backend):
             rows = first + np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
             columns = {"question_id": ids.gather(pl.Series(rows)), "rule_id": pairs.astype(np.uint32)}
             yield pl.DataFrame(columns)

@@ -44,7 +44,8 @@ def fisher_log10_p(
     >>> 10 ** fisher_log10_p(np.array([3]), np.array([4]), np.array([4]), 8)
     array([0.24285714])
     """
-    total = np.broadcast_to(np.asarray(transaction_count, np.int64), rule_count.shape)
+    total = np.empty(len(rule_count), np.int64)
+    total[:] = transaction_count
     out = np.empty(len(rule_count))
 
     def test(task: tuple[int, int]) -> None:

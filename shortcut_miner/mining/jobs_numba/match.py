@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from shortcut_miner.mining.arrays import Ints, Tallies, Targets, Trie
+from shortcut_miner.mining.arrays import Ints, Tallies, Targets, Trie, read_only
 from shortcut_miner.mining.jobs_numba.delivery import Delivered, deliver, project
 from shortcut_miner.mining.kernels_numba import match as kernels
 from shortcut_miner.mining.matches import Accepted, MatchTotals
@@ -31,12 +31,14 @@ def match_totals(
     """See :func:`shortcut_miner.mining.matcher.match_totals`."""
     accepted = accepted or Accepted.majority(transactions)
     offsets, items = project(rules, transactions)
-    sketch = kernels.sketch_classes(accepted.offsets, accepted.classes)
+    accepted_classes = read_only(accepted.classes)
+    sketch = kernels.sketch_classes(accepted.offsets, accepted_classes)
     per_rule = np.zeros((3, len(rules)), np.int64)
     per_row = _row_tallies(len(transactions))
     for first, stop in blocks(len(transactions), _ROWS_A_BLOCK):
         starts = accepted.offsets[first : stop + 1]
-        targets = Targets(transactions.classes[first:stop], starts, accepted.classes, sketch[first:stop])
+        majority = read_only(transactions.classes[first:stop])
+        targets = Targets(majority, starts, accepted_classes, sketch[first:stop])
         block = deliver(rules, offsets, items, first, stop)
         _add_empty_antecedent(rules.trie, targets, per_rule, per_row[:, first:stop])
         _match_block(block, rules, targets, per_rule, per_row[:, first:stop], threads or thread_count())
@@ -51,7 +53,7 @@ def match_pairs(
     """See :func:`shortcut_miner.mining.matcher.match_pairs`."""
     fired = match_totals(rules, transactions).row_fired if fired is None else fired
     offsets_in, items = project(rules, transactions)
-    no_ints, no_classes = np.empty(0, np.int64), np.empty(0, np.int32)
+    no_ints, no_classes = np.empty(0, np.int64), read_only(np.empty(0, np.int32))
     targets = Targets(no_classes, no_ints, no_classes, np.empty(0, np.uint64))
     everywhere = rules.trie.rules[: rules.trie.rule_starts[1]]
     ends = np.cumsum(fired)

@@ -196,6 +196,7 @@ def _space(job: _Job, first: int, stop: int, max_antecedent: int, buffer_room: i
             row_stop=np.zeros(max_antecedent + 1, np.int64),
             item_stop=np.zeros(max_antecedent + 1, np.int64),
             occurrence_stop=np.zeros(max_antecedent + 1, np.int64),
+            saved=np.zeros(max_antecedent + 2, np.int64),
             names=np.empty((max_antecedent + 1, items), np.int32),
             starts=np.empty((max_antecedent + 1, items + 1), np.int64),
         ),

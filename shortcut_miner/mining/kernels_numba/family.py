@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shortcut_miner.kernel_options import RETURNING, STEP
+
 # Above this many candidates the pair matrix would leave the cache; the search then goes one level deeper.
 PAIR_LIMIT = 256
 
@@ -49,7 +51,7 @@ class Space(NamedTuple):
     tops: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def count_itemsets(first, stop, starts, occurrences, rows, limits, space):
     """Return int64[max_length + 1]: frequent itemsets by length whose first item is one of first..stop-1.
 
@@ -59,7 +61,8 @@ def count_itemsets(first, stop, starts, occurrences, rows, limits, space):
     kept, cursor = space.kept, space.cursor
     for item in range(first, stop):
         low, high = starts[item], starts[item + 1]
-        depth = _expand(0, low, high, item + 1, len(starts) - 1, occurrences, rows, limits, space, found)
+        depth = np.int64(0)  # a literal would be compiled by itself
+        depth = _expand(depth, low, high, item + 1, len(starts) - 1, occurrences, rows, limits, space, found)
         while depth > 0:
             k = cursor[depth]
             if k + 1 >= kept[depth]:  # the last candidate has none after it
@@ -73,7 +76,7 @@ def count_itemsets(first, stop, starts, occurrences, rows, limits, space):
     return found
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _expand(above, low, high, first, stop, occurrences, rows, limits, space, found):
     """Count the itemsets one or two items longer than the one that occurs at low..high.
 
@@ -99,7 +102,7 @@ def _expand(above, low, high, first, stop, occurrences, rows, limits, space, fou
     return 1 if go_on else 0
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _count_candidates(low, high, first, stop, occurrences, rows, min_count, space):
     """Give the items of first..stop-1 that reach `min_count` after low..high a ``name``; return how many."""
     items, ends, weights = rows.items, rows.ends, rows.weights
@@ -120,7 +123,7 @@ def _count_candidates(low, high, first, stop, occurrences, rows, min_count, spac
     return kept
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _keep_rows(above, low, high, occurrences, rows, space):
     """Write the rows of low..high, cut to the named items, where two or more remain; return their end."""
     items, ends, weights = rows.items, rows.ends, rows.weights
@@ -146,7 +149,7 @@ def _keep_rows(above, low, high, occurrences, rows, space):
     return row_top
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _count_pairs(kept, row_top, row_stop, min_count, space):
     """Return how many pairs of the `kept` items reach `min_count` in the rows row_top..row_stop."""
     items, starts, ends, weights = space.rows.items, space.rows.starts, space.rows.ends, space.rows.weights
@@ -165,7 +168,7 @@ def _count_pairs(kept, row_top, row_stop, min_count, space):
     return count
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _deliver(length, row_top, row_stop, space):
     """Write the occurrences of every candidate in the rows row_top..row_stop, and where they start."""
     items, row_starts, row_ends = space.rows.items, space.rows.starts, space.rows.ends

@@ -8,11 +8,13 @@ subset of P: looking up all subsets of all children is a merge of ascending runs
 import numpy as np
 from numba import njit
 
+from shortcut_miner.kernel_options import FILLING, RETURNING, STEP
+
 # When one run is this many times longer than the other, bisection beats a merge.
 _BISECT_RATIO = 8
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def child_starts(parents, parent_count):
     """Return int64[parent_count + 1]: where each parent's children start (`parents` ascends)."""
     starts = np.zeros(parent_count + 1, np.int64)
@@ -23,7 +25,7 @@ def child_starts(parents, parent_count):
     return starts
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def find_child(items, low, high, item):
     """Return the position of `item` in the ascending run ``items[low:high]``, or -1."""
     stop = high
@@ -36,7 +38,7 @@ def find_child(items, low, high, item):
     return low if low < stop and items[low] == item else -1
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def drop_immediate(first, stop, two_below, below, level, below_links, links, dropped):
     """Mark antecedents of one length that a subset one item smaller answers at least as confidently.
 
@@ -87,7 +89,7 @@ def drop_immediate(first, stop, two_below, below, level, below_links, links, dro
                     dropped[child] |= other_right[match] * rows[child] >= right[child] * other_rows[match]
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _blocks(below, subset, level, child):
     """Say whether `subset` has the child's answer with at least the child's confidence."""
     return (
@@ -97,7 +99,7 @@ def _blocks(below, subset, level, child):
     )
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def drop_any(first, stop, levels, paths, dropped):
     """Mark the antecedents first..stop-1 of one length that *any* proper subset blocks.
 

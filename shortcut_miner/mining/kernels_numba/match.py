@@ -10,6 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shortcut_miner.kernel_options import ALLOCATING_STEP, RETURNING, STEP
+
 
 class Hits(NamedTuple):
     """Hits sorted by trie node: the node, the local row, and the position after its last matched item."""
@@ -50,7 +52,7 @@ class Space(NamedTuple):
 NO_RULE = np.iinfo(np.int64).max
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def sketch_classes(accepted_starts, accepted):
     """Return uint64[rows] with bit ``class % 64`` set for every accepted class of the row."""
     sketch = np.zeros(len(accepted_starts) - 1, np.uint64)
@@ -61,7 +63,7 @@ def sketch_classes(accepted_starts, accepted):
     return sketch
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def match_first_items(
     first, stop, starts, occurrence_rows, after, offsets, items, trie, depth, targets, tallies
 ):
@@ -80,14 +82,15 @@ def match_first_items(
         count = _copy_rows(
             node, starts[item], starts[item + 1], occurrence_rows, after, offsets, items, trie, targets, space
         )
-        _tally(node, -1, count, trie, targets, tallies, space)
+        low = np.int64(-1)  # as a literal, and as one 0 below, it would be compiled by itself
+        _tally(node, low, count, trie, targets, tallies, space)
         for row in range(count):
             nodes[row] = node
             hits.rows[row] = row
             hits.after[row] = space.local.starts[row]
         level = 1
         level_next[1] = count
-        level_stop[1] = _expand(0, count, count, trie, space)
+        level_stop[1] = _expand(low + 1, count, count, trie, space)
         while level > 0:
             run = level_next[level]
             if run == level_stop[level]:
@@ -106,7 +109,7 @@ def match_first_items(
         _flush(count, tallies, space)
 
 
-@njit(nogil=True, cache=True)
+@njit(**ALLOCATING_STEP)
 def _space(first, stop, starts, occurrence_rows, after, offsets, trie, depth):
     """Return working memory for the largest of the first items."""
     most_rows = most_items = 1
@@ -146,7 +149,7 @@ def _space(first, stop, starts, occurrence_rows, after, offsets, trie, depth):
     )
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _copy_rows(node, low, high, occurrence_rows, after, offsets, items, trie, targets, space):
     """Copy the rows of a first item, cut to the items that rules below its node use; return their number."""
     is_used, child_starts, trie_items = space.is_used, trie.child_starts, trie.items
@@ -178,7 +181,7 @@ def _copy_rows(node, low, high, occurrence_rows, after, offsets, items, trie, ta
     return high - low
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _expand(low, high, top, trie, space):
     """Write the hits on the children of hits low..high, sorted by child, from `top`; return their end.
 
@@ -222,7 +225,7 @@ def _expand(low, high, top, trie, space):
     return top + size
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _tally(node, low, high, trie, targets, tallies, space):
     """Add the rules at `node`, which fire on the local rows of hits low..high (-1: rows 0..high), locally."""
     rows = space.hits.rows
@@ -269,7 +272,7 @@ def _tally(node, low, high, trie, targets, tallies, space):
         tallies.rule_accepted[rule] += agreed
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _flush(count, tallies, space):
     """Add the local tallies of rows to the totals and clear them."""
     if len(tallies.pairs):

@@ -14,13 +14,15 @@ keep a node small:
 The idea of delivering occurrences is LCM's (Uno et al., 2004); the class runs are ours.
 """
 
+import numpy as np
 from numba import njit
 
+from shortcut_miner.kernel_options import FILLING, STEP
 from shortcut_miner.mining.kernels_numba.pairs import PAIR_LIMIT, count_pairs
 from shortcut_miner.mining.kernels_numba.space import SWEEP_RATIO, emit
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def mine_first_items(first, stop, low_item, starts, rows, occurrences, limits, space):
     """Search below the one-item antecedents first..stop-1; return the first one that did not fit.
 
@@ -33,9 +35,11 @@ def mine_first_items(first, stop, low_item, starts, rows, occurrences, limits, s
     stack, found = space.stack, space.found
     stack.kept[0] = limits[2]  # entry 0: all items are candidates
     for item in range(first, stop):
-        saved = found.size.copy()
+        for k in range(len(found.size)):
+            stack.saved[k] = found.size[k]
         low, high = starts[item - low_item], starts[item - low_item + 1]
-        status = _expand(0, item, low, high, item + 1, occurrences, rows, limits, space)
+        depth = np.int64(0)  # of a literal's type, `_expand` would be compiled twice
+        status = _expand(depth, item, low, high, item + 1, occurrences, rows, limits, space)
         depth = status
         while status >= 0 and depth > 0:
             k = stack.cursor[depth]
@@ -49,12 +53,13 @@ def mine_first_items(first, stop, low_item, starts, rows, occurrences, limits, s
             if status > 0:
                 depth += 1
         if status < 0:
-            found.size[:] = saved
+            for k in range(len(found.size)):
+                found.size[k] = stack.saved[k]
             return item
     return stop
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _expand(above, node, low, high, first, occurrences, rows, limits, space):
     """Find the antecedents one item longer than X, or two where pairs are counted at once.
 
@@ -114,7 +119,7 @@ def _expand(above, node, low, high, first, occurrences, rows, limits, space):
     return 1
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _split_runs(low, high, occurrences, rows, min_count, scratch):
     """Write the class runs of an occurrence list, light ones with class -1; return their number."""
     classes = rows.classes
@@ -136,7 +141,7 @@ def _split_runs(low, high, occurrences, rows, min_count, scratch):
     return run_count
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, scratch):
     """Count the candidates first..stop-1 class by class in the heavy runs: best count and its class.
 
@@ -192,11 +197,11 @@ def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, 
     return touched_count
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _keep_candidates(first, stop, is_dense, touched_count, min_count, scratch):
     """List the candidates that reach `min_count`, ascending, number them and forget the others."""
     touched, best, new_name = scratch.touched, scratch.best, scratch.new_name
-    kept = 0
+    kept = np.int64(0)  # of a literal's type, `_sort` would be compiled twice
     if is_dense:
         for candidate in range(first, stop):
             if best[candidate] >= min_count:
@@ -212,14 +217,30 @@ def _keep_candidates(first, stop, is_dense, touched_count, min_count, scratch):
                 kept += 1
             else:
                 best[candidate] = 0
-        if kept > 1:
-            touched[:kept].sort()
+        _sort(touched, kept)
     for k in range(kept):
         new_name[touched[k]] = k
     return kept
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
+def _sort(values, size):
+    """Sort the first `size` values (Shell's way: compiling the library's sort takes as long as a kernel)."""
+    gap = 1
+    while 3 * gap + 1 < size:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(gap, size):
+            value = values[k]
+            place = k
+            while place >= gap and values[place - gap] > value:
+                values[place] = values[place - gap]
+                place -= gap
+            values[place] = value
+        gap //= 3
+
+
+@njit(**STEP)
 def _filter_rows(low, run_count, occurrences, rows, min_count, arena, item_top, row_top, is_inner, scratch):
     """Total the kept candidates over all rows; for an inner node also write its rows to the arena.
 
@@ -278,7 +299,7 @@ def _filter_rows(low, run_count, occurrences, rows, min_count, arena, item_top, 
     return row_stop, heavy
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _deliver_rows(length, row_top, row_stop, space):
     """Write the occurrences of every candidate in the rows row_top..row_stop, and their starts."""
     items, row_starts, row_ends = space.rows.items, space.rows.starts, space.rows.ends

@@ -2,6 +2,7 @@
 
 from numba import njit
 
+from shortcut_miner.kernel_options import STEP
 from shortcut_miner.mining.kernels_numba.space import SWEEP_RATIO, emit
 
 # Above this many candidates the pair matrix would leave the cache; the search then goes one level deeper.
@@ -10,7 +11,7 @@ PAIR_LIMIT = 192
 _PAIRS_A_ROW = 8
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def count_pairs(length, row_top, row_stop, min_count, space):
     """Count all pairs of X's candidates at once; write the antecedents two items longer than X.
 
@@ -71,7 +72,7 @@ def count_pairs(length, row_top, row_stop, min_count, space):
     return fits
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _add_light_pairs(row, row_stop, kept, rows, counters):
     """Add the pairs of all rows without a class, run by run."""
     classes = rows.classes
@@ -84,7 +85,7 @@ def _add_light_pairs(row, row_stop, kept, rows, counters):
         row += 1
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _add_pairs(row, stop, kept, rows, counters):
     """Add each row's weight to the cells of all its pairs."""
     items = rows.items
@@ -101,7 +102,7 @@ def _add_pairs(row, stop, kept, rows, counters):
         row += 1
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _list_pairs(row, stop, kept, rows, counters, touched):
     """Do the same, and list the cells that were zero; return their number."""
     items = rows.items

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shortcut_miner.kernel_options import ALLOCATING_STEP, RETURNING, STEP
+
 
 class Hits(NamedTuple):
     """Hits sorted by trie node: the node, the row, and the position after its last matched item."""
@@ -31,7 +33,7 @@ class Local(NamedTuple):
     is_used: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def add_where_fired(first, stop, starts, occurrence_rows, after, offsets, items, trie, depth, summands, sums):
     """Add each rule's summands over the rows where it fires to ``sums``.
 
@@ -74,7 +76,7 @@ def add_where_fired(first, stop, starts, occurrence_rows, after, offsets, items,
                 level_next[level], level_stop[level] = stop_here, stop_here + size
 
 
-@njit(nogil=True, cache=True)
+@njit(**ALLOCATING_STEP)
 def _space(first, stop, starts, occurrence_rows, after, offsets, trie, depth):
     """Return working memory for the largest of the first items."""
     most_rows = most_items = 1
@@ -99,7 +101,7 @@ def _space(first, stop, starts, occurrence_rows, after, offsets, trie, depth):
     return local, hits, found, np.full(item_count, -1, np.int64), np.zeros(most_children + 1, np.int64)
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _copy_rows(node, low, high, occurrence_rows, after, offsets, items, trie, summands, local):
     """Copy the rows of a first item, cut to the items that rules below its node use."""
     is_used, trie_items, child_starts = local.is_used, trie.items, trie.child_starts
@@ -126,7 +128,7 @@ def _copy_rows(node, low, high, occurrence_rows, after, offsets, items, trie, su
         first, stop = child_starts[first], child_starts[stop]
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _add(size, first, nodes, rows, trie, local, summands, sums):
     """Add the summands of the first `size` hits, on nodes counted from `first`, to their rules."""
     rule_starts, line, table = trie.rule_starts, summands.line, summands.table
@@ -137,7 +139,7 @@ def _add(size, first, nodes, rows, trie, local, summands, sums):
             sums[rule] += weights[row] * table[line[rule], column[row]]
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _find_hits(first, stop, low, high, trie_items, local, hits, found, child_of):
     """Write the hits of low..high on the children first..stop-1 to `found`, in row order; return how many.
 
@@ -161,7 +163,7 @@ def _find_hits(first, stop, low, high, trie_items, local, hits, found, child_of)
     return size
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _sort_hits(size, first, count, top, found, hits, fill):
     """Copy the first `size` hits found on the `count` children from node `first` on to `hits`, by child."""
     nodes, rows, after = hits.nodes, hits.rows, hits.after

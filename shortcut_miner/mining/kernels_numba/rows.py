@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shortcut_miner.kernel_options import FILLING, RETURNING
+
 # Longer rows are sorted by the library, shorter ones while they are written.
 _INSERTION_LIMIT = 64
 
@@ -26,7 +28,7 @@ class Occurrences(NamedTuple):
     after: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def count_items(offsets, items, row_order, classes, weights, item_count):
     """Return, per item: rows that hold it, its largest class count, and that class (first on ties).
 
@@ -51,7 +53,7 @@ def count_items(offsets, items, row_order, classes, weights, item_count):
     return total, best, best_class
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def project_rows(offsets, items, row_order, new_name):
     """Return (offsets, items) of the rows in `row_order`, items renamed, sorted, and -1 names left out."""
     out_offsets = np.zeros(len(row_order) + 1, np.int64)
@@ -81,7 +83,7 @@ def project_rows(offsets, items, row_order, new_name):
     return out_offsets, out_items[:top]  # memory is taken as it is filled: a copy would take more
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def deliver(offsets, items, item_count):
     """Return (starts, rows, after): for each item the rows that hold it and the position after it."""
     starts = np.zeros(item_count + 1, np.int64)
@@ -101,7 +103,7 @@ def deliver(offsets, items, item_count):
     return starts, rows, after
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def item_work(offsets, items, item_count):
     """Return, per item: rows that hold it, and items that follow it over all its rows (its work)."""
     holders = np.zeros(item_count, np.int64)
@@ -114,7 +116,7 @@ def item_work(offsets, items, item_count):
     return holders, work
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def copy_suffixes(first, stop, holders, work, offsets, items, classes, weights):
     """Return (starts, Rows): for each item first..stop-1 the rows that hold it, cut to what follows it.
 
@@ -153,7 +155,7 @@ def copy_suffixes(first, stop, holders, work, offsets, items, classes, weights):
     return starts, Rows(out_items, out_starts, out_ends, out_classes, out_weights)
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def add_totals(offsets, items, classes, weights, totals, class_counts):
     """Add the weights of rows with a class to the totals of their items, and to their classes' counts."""
     for row in range(len(classes)):

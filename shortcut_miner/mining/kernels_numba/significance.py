@@ -11,6 +11,8 @@ import math
 import numpy as np
 from numba import njit
 
+from shortcut_miner.kernel_options import FILLING, STEP
+
 # log(n!) - (n log n - n) below 16, where the series is not yet exact; for 0 it is 0.
 _SMALL = np.array([0.0] + [math.log(math.factorial(n)) - n * math.log(n) + n for n in range(1, 16)])
 _TWO_PI = 2 * math.pi
@@ -18,7 +20,7 @@ _TWO_PI = 2 * math.pi
 _NEGLIGIBLE = 1e-17
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _stirling_rest(n):
     """Return log(n!) - (n log n - n)."""
     if n < 16.0:
@@ -28,7 +30,7 @@ def _stirling_rest(n):
     return 0.5 * math.log(_TWO_PI * n) + (1 / 12 - (1 / 360 - series / square) / square) / n
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _cell(observed, row, column, total):
     """Return what one cell takes from the log probability of its table."""
     if observed == 0.0:
@@ -36,7 +38,7 @@ def _cell(observed, row, column, total):
     return observed * math.log(observed * total / (row * column)) + _stirling_rest(observed)
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def log_point(both, row, column, total):
     """Return log P(X = both) for X hypergeometric: `row` draws from `total` of which `column` count."""
     cells = (
@@ -50,7 +52,7 @@ def log_point(both, row, column, total):
     return rows + columns - _stirling_rest(total) - cells
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def log_upper_tail(both, row, column, total):
     """Return log P(X >= both).
 
@@ -77,7 +79,7 @@ def log_upper_tail(both, row, column, total):
     return log_tail if above else math.log1p(-math.exp(log_tail))
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def fisher_log10(first, stop, both, row, column, total, out):
     """Fill ``out[first:stop]`` with log10 P(X >= both) for each table."""
     for k in range(first, stop):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from shortcut_miner.kernel_options import STEP
 from shortcut_miner.mining.kernels_numba.rows import Occurrences, Rows
 
 # Sweeping all counters after a class run beats listing those touched, up to this many counters a row.
@@ -30,7 +31,10 @@ class Scratch(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """One entry per length of the antecedent under search: its candidates, and where its rows end."""
+    """One entry per length of the antecedent under search: its candidates, and where its rows end.
+
+    ``saved`` is ``Found.size`` as it was before the first item being searched.
+    """
 
     cursor: np.ndarray
     kept: np.ndarray
@@ -38,6 +42,7 @@ class Stack(NamedTuple):
     row_stop: np.ndarray
     item_stop: np.ndarray
     occurrence_stop: np.ndarray
+    saved: np.ndarray
     names: np.ndarray
     starts: np.ndarray
 
@@ -64,7 +69,7 @@ class Space(NamedTuple):
     found: Found
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def emit(found, length, parent, item, best_class, antecedent_count, rule_count):
     """Append one antecedent to `found`, which must have room."""
     slot = found.size[0]

@@ -9,9 +9,11 @@ one item smaller and of *their* best subsets, so going up length by length no su
 import numpy as np
 from numba import njit
 
+from shortcut_miner.kernel_options import FILLING, RETURNING, STEP
+
 
 # As in filter.py, not called there: numba's cache on disk does not see a callee change in another file.
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _find_child(items, low, high, item):
     """Return the position of `item` in the ascending run ``items[low:high]``, or -1."""
     stop = high
@@ -24,7 +26,7 @@ def _find_child(items, low, high, item):
     return low if low < stop and items[low] == item else -1
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _walk(node, position, stop, path, items, child_starts):
     """Return the node that ``path[position:stop]`` leads to from `node`; -1 if none."""
     while position < stop and node >= 0:
@@ -33,14 +35,14 @@ def _walk(node, position, stop, path, items, child_starts):
     return node
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def find_nodes(first, stop, paths, items, child_starts, nodes):
     """Fill ``nodes[first:stop]`` with the antecedents whose items (the miner's, ascending) are `paths`."""
     for k in range(first, stop):
         nodes[k] = _walk(0, 0, paths.shape[1], paths[k], items, child_starts)
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def link_subsets(first, stop, paths, items, child_starts, links):
     """Fill ``links[first:stop, i]`` with the antecedents that lack the i-th item; -1 if not mined."""
     size = paths.shape[1]
@@ -52,7 +54,7 @@ def link_subsets(first, stop, paths, items, child_starts, links):
             prefix = _walk(prefix, missing, missing + 1, path, items, child_starts)
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def distinct_pairs(nodes, answers, node_count, class_count):
     """Return (position of a first member of each distinct pair, number of each given pair's distinct one).
 
@@ -83,7 +85,7 @@ def distinct_pairs(nodes, answers, node_count, class_count):
     return members[:size].copy(), number
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _take_better(best, k, rule_count, antecedent_count):
     """Let a subset take the place of the best one if it is more confident, or as confident on more rows."""
     if antecedent_count == 0:
@@ -96,7 +98,7 @@ def _take_better(best, k, rule_count, antecedent_count):
         best.antecedent_count[k] = antecedent_count
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def raise_best(first, stop, links, counts, below, below_single, is_single, best, single):
     """Fill the best subsets of the pairs first..stop-1 of one length from those one item shorter.
 

@@ -3,12 +3,14 @@
 import numpy as np
 from numba import njit
 
+from shortcut_miner.kernel_options import FILLING, RETURNING, STEP
+
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 _HALF, _LOWER_HALF = 32, (1 << 32) - 1
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def add_suffixes(begin, offsets, items, classes, weights, use, kept):
     """Add the rows from `begin` on to `kept`; return the first one that found no room, or their count.
 
@@ -39,7 +41,7 @@ def add_suffixes(begin, offsets, items, classes, weights, use, kept):
     return reached
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def merge_rows(kept):
     """Make one row of rows with equal items and class, their weights added; all are merged then.
 
@@ -77,7 +79,7 @@ def merge_rows(kept):
     size[0], size[1], size[2] = count, low, count
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _are_equal(kept, other, row, begin, end):
     """Return whether a merged row equals a later one, whose items are at begin..end."""
     start = kept.offsets[other]
@@ -89,7 +91,7 @@ def _are_equal(kept, other, row, begin, end):
     return same == end - begin
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def count_holders(items, item_count):
     """Return how many rows hold each item."""
     holders = np.zeros(item_count, np.int64)
@@ -98,7 +100,7 @@ def count_holders(items, item_count):
     return holders
 
 
-@njit(nogil=True, cache=True)
+@njit(**FILLING)
 def refill_table(old, table):
     """Enter what an old table holds into a larger one, which is empty."""
     mask = len(table) - 1

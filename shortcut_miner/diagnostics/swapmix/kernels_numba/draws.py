@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 
 from shortcut_miner.diagnostics.swapmix.kernels_numba.numbers import below, distinct, uniform, word
+from shortcut_miner.kernel_options import ALLOCATING_STEP, RETURNING, STEP
 
 CLASS_DONOR, PADDING_CLASS, ATTRIBUTE_DONOR, TRAINING, ATTRIBUTE = 1, 2, 3, 4, 5
 BY_CLASS, BY_ATTRIBUTE = 1, 2
@@ -69,7 +70,7 @@ class Swaps(NamedTuple):
     is_padding: np.ndarray
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _excluded_of_class(donors, place, of_class):
     """Return the part of an excluded list that is of one class, as low and high."""
     low, high = donors.excluded_start[place], donors.excluded_start[place + 1]
@@ -82,14 +83,14 @@ def _excluded_of_class(donors, place, of_class):
     return low, end
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _class_donor_count(donors, place, of_class):
     """Return how many donors of a class an object may take."""
     low, high = _excluded_of_class(donors, place, of_class)
     return donors.start[of_class + 1] - donors.start[of_class] - (high - low)
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _class_donor(key, slot, donors, place, of_class):
     """Return a random donor of a class, uniform over those that the object may take."""
     low, high = _excluded_of_class(donors, place, of_class)
@@ -102,7 +103,7 @@ def _class_donor(key, slot, donors, place, of_class):
     return drawn
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _same_attributes(donors, of_class, attributes):
     """Return where the donors of a class with one attribute set are, as first and stop."""
     first, stop = donors.start[of_class], donors.start[of_class + 1]
@@ -123,7 +124,7 @@ def _same_attributes(donors, of_class, attributes):
     return begin, low
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _attribute_donor_count(donors, place, of_class, same_first, same_stop):
     """Return how many donors of the object's class have another attribute set and may be taken."""
     low, high = _excluded_of_class(donors, place, of_class)
@@ -133,7 +134,7 @@ def _attribute_donor_count(donors, place, of_class, same_first, same_stop):
     return count
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _skip_to_donor(drawn, donors, place, of_class, same_first, same_stop):
     """Return the donor number `drawn`, counted over those that have other attributes and may be taken."""
     low, high = _excluded_of_class(donors, place, of_class)
@@ -155,7 +156,7 @@ def _skip_to_donor(drawn, donors, place, of_class, same_first, same_stop):
     return found
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _similar_classes(one, objects, donors, similar, k, chosen):
     """Fill `chosen` with the k most similar classes that have donors for the object; return how many."""
     own, place = objects.classes[one], objects.excluded[one]
@@ -169,7 +170,7 @@ def _similar_classes(one, objects, donors, similar, k, chosen):
     return found
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _pad_classes(key, one, found, objects, donors, k, chosen, moved, values):
     """Extend the `found` chosen classes with random other ones that have donors, to k; return how many."""
     own, place = objects.classes[one], objects.excluded[one]
@@ -188,7 +189,7 @@ def _pad_classes(key, one, found, objects, donors, k, chosen, moved, values):
     return found
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _class_count(one, objects, donors, similar, limits, chosen):
     """Return how many class swaps an object gets, and how many of them to similar classes."""
     found = _similar_classes(one, objects, donors, similar, limits.k, chosen)
@@ -207,7 +208,7 @@ def _class_count(one, objects, donors, similar, limits, chosen):
     return min(limits.k, possible), found
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def count_swaps(objects, donors, similar, limits):
     """Return, per object, its class swaps, those to similar classes, and its attribute swaps (at most)."""
     counts = np.zeros((len(objects.classes), 3), np.int64)
@@ -220,7 +221,7 @@ def count_swaps(objects, donors, similar, limits):
     return counts
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def draw_swaps(pairs, keys, first_rows, objects, donors, similar, limits, rows):
     """Fill `rows` from ``first_rows[pair]`` on with the swaps of each pair (an object in a question).
 
@@ -251,7 +252,7 @@ def draw_swaps(pairs, keys, first_rows, objects, donors, similar, limits, rows):
         )
 
 
-@njit(nogil=True, cache=True)
+@njit(**ALLOCATING_STEP)
 def _draw_attribute_donors(pair, one, key, at, objects, donors, limits, moved, values, rows):
     own, place = objects.classes[one], objects.excluded[one]
     first, stop = _same_attributes(donors, own, objects.attributes[one])
@@ -279,7 +280,7 @@ def _draw_attribute_donors(pair, one, key, at, objects, donors, limits, moved, v
         at += 1
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _cosine(left, right):
     total = 0.0
     for n in range(len(left)):
@@ -287,7 +288,7 @@ def _cosine(left, right):
     return total
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def draw_training(
     pairs, keys, epoch, swap_probability, class_probability, objects, donors, similar, limits, rows
 ):
@@ -313,7 +314,7 @@ def draw_training(
     return missing
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def _train_by_class(pair, one, key, objects, donors, similar, limits, chosen, moved, values, rows):
     """Take one of the k classes that an evaluation of the object would take, all alike."""
     found = _similar_classes(one, objects, donors, similar, limits.k, chosen)
@@ -332,7 +333,7 @@ def _train_by_class(pair, one, key, objects, donors, similar, limits, chosen, mo
     return True
 
 
-@njit(nogil=True, cache=True)
+@njit(**ALLOCATING_STEP)
 def _train_by_attribute(pair, one, key, objects, donors, limits, moved, values, rows):
     _draw_attribute_donors(
         pair,

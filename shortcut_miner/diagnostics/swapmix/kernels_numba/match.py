@@ -5,8 +5,10 @@
 import numpy as np
 from numba import njit
 
+from shortcut_miner.kernel_options import RETURNING
 
-@njit(nogil=True, cache=True)
+
+@njit(**RETURNING)
 def best_regions(boxes, images, region_start, regions, is_candidate, min_iou):
     """Return each object's region of highest IoU above `min_iou`, the first of equals; -1 for none.
 

@@ -7,9 +7,10 @@ from numba import njit
 
 from shortcut_miner.diagnostics.swapmix.kernels_numba.draws import ATTRIBUTE, BY_ATTRIBUTE
 from shortcut_miner.diagnostics.swapmix.kernels_numba.numbers import below, distinct, word
+from shortcut_miner.kernel_options import ALLOCATING_STEP, RETURNING
 
 
-@njit(nogil=True, cache=True)
+@njit(**RETURNING)
 def draw_attributes(pairs, keys, first_rows, own_start, own, similar, k, pads, count, rows):
     """Fill `rows` with attribute swaps by name: one attribute of each object, and what takes its place.
 
@@ -52,6 +53,6 @@ def draw_attributes(pairs, keys, first_rows, own_start, own, similar, k, pads, c
     return filled
 
 
-@njit(nogil=True, cache=True)
+@njit(**ALLOCATING_STEP)
 def _is_new(one, others):
     return not np.any(others == one)

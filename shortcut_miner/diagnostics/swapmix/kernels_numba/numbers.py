@@ -5,8 +5,10 @@
 import numpy as np
 from numba import njit
 
+from shortcut_miner.kernel_options import STEP
 
-@njit(nogil=True, cache=True)
+
+@njit(**STEP)
 def word(key, draw):
     """Return random word number `draw` of a key."""
     z = key + np.uint64(0x9E3779B97F4A7C15) * (np.uint64(draw) + np.uint64(1))
@@ -15,19 +17,19 @@ def word(key, draw):
     return z ^ (z >> np.uint64(31))
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def uniform(key, draw):
     """Return random number `draw` of a key, in [0, 1)."""
     return np.float64(word(key, draw) >> np.uint64(11)) * 2.0**-53
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def below(key, draw, bound):
     """Return random whole number `draw` of a key, from 0 to ``bound - 1``."""
     return min(np.int64(np.floor(uniform(key, draw) * bound)), bound - 1)
 
 
-@njit(nogil=True, cache=True)
+@njit(**STEP)
 def distinct(key, draw, count, moved, values):
     """Return draw number `draw` without replacement from 0..count-1; later draws don't change it.
 

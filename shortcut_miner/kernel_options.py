@@ -1,0 +1,21 @@
+"""How kernels are compiled: what numba is told about each kind, so that the first run waits for little.
+
+numba compiles a function once more as a Python function and as a C callback, and counts references to every
+array that it passes on. What is called by other kernels alone needs neither, and what allocates nothing
+needs no counting; both together take more than half of the time.
+"""
+
+# Called from Python; allocates nothing.
+FILLING = {"nogil": True, "cache": True, "no_cfunc_wrapper": True, "_nrt": False}
+# Called from Python; allocates arrays.
+RETURNING = {"nogil": True, "cache": True, "no_cfunc_wrapper": True}
+# Called by kernels alone, whose compiled code holds it; allocates nothing.
+STEP = {
+    "nogil": True,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+    "error_model": "numpy",
+}
+# Called by kernels alone; allocates arrays.
+ALLOCATING_STEP = {**STEP, "_nrt": True}
