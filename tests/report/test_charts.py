@@ -217,7 +217,7 @@ def test_consistency_by_form(folders: Folders, figures: dict[tuple[str, str], Fi
     by_form = scores.filter(pl.col("metric") == "rad", pl.col("group") == "form", pl.col("n") > 0)
     assert by_form["subgroup"].unique().sort().to_list() == forms
     by_form = by_form.filter(~pl.col("subgroup").str.starts_with("colors:"))  # one form, the type itself
-    shown = {}
+    shown: dict[tuple[str, str], float] = {}
     for chart in figures["rad", "consistency-by-form"].charts:
         form = chart.to_dict()["title"].rpartition(" (n")[0]
         shown |= {(form, row["row"]): row["value"] for row in values(chart)}
