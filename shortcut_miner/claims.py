@@ -8,7 +8,6 @@ import contextlib
 import fcntl
 import json
 import os
-import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -95,7 +94,7 @@ def _take(out: Path) -> int:
 
 
 def _here() -> dict[str, str | int]:
-    return {"host": socket.gethostname(), "pid": os.getpid()}
+    return {"host": os.uname().nodename, "pid": os.getpid()}
 
 
 def _owner(handle: int) -> object:

@@ -76,10 +76,10 @@ def _forget_stale(folder: Path, sources: Path) -> None:
 
 
 def _digest_of(sources: Path) -> str:
-    """Return what tells a folder of kernels, and the tuples beside it that they take, from others."""
+    """Return what tells a folder of kernels from others, with the tuples beside it and how they are compiled."""
     import hashlib
 
-    found = hashlib.sha256()
+    found = hashlib.sha256(Path(__file__).with_name("kernel_options.py").read_bytes())
     for path in (*sorted(sources.glob("*.py")), *sorted(sources.parent.glob("*.py"))):
         text = path.read_bytes()
         if path.parent == sources or b"(NamedTuple)" in text:

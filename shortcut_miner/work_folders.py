@@ -248,5 +248,5 @@ def _writing(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise ConfigError(
             f"{folder}: got {error.strerror or error}, expected a folder that can be written. Choose another "
-            "--work, or fix its permissions."
+            "one, or fix its permissions."
         ) from error

@@ -23,6 +23,9 @@ def report(
     scores: Annotated[list[Path] | None, Parameter(group=INPUTS, consume_multiple=1, negative=())] = None,
     images: Annotated[str | None, Parameter(group=INPUTS)] = None,
     detections: Annotated[list[Path] | None, Parameter(group=INPUTS, consume_multiple=1, negative=())] = None,
+    detections_info: Annotated[
+        list[Path] | None, Parameter(group=INPUTS, consume_multiple=1, negative=())
+    ] = None,
     charts: Annotated[Path | None, Parameter(group=OUTPUT)] = None,
     most: Annotated[int, Parameter(name="--limit", group=OUTPUT, validator=Number(gte=1))] = 20_000,
     out: Annotated[Path, Parameter(group=OUTPUT)] = DEFAULT_OUT,
@@ -42,6 +45,8 @@ def report(
         images/{image_id:012d}.jpg: questions are shown with small pictures.
     detections : list of Path, optional
         Boxes with labels, to draw a rule's objects on the pictures.
+    detections_info : list of Path, optional
+        The second file of --detections: HDF5's info JSON, the categories of COCO results, class descriptions.
     most : int
         Most rules in a table: of more, it holds the first by each measure.
     charts : Path, optional
@@ -59,6 +64,7 @@ def report(
             scores=scores or (),
             images=images,
             detections=detections or None,
+            detections_info=detections_info or None,
             most_rules=most,
             charts=None if dry_run else charts,
             on_stage=told and compiling.on_stage,

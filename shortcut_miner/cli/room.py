@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from shortcut_miner.claims import claimed
 from shortcut_miner.cli.console import note, print_fields, print_json, progress, warn
 from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.options import DONE, INCOMPLETE, Shown, check_out
@@ -68,6 +67,8 @@ def run_build(
     backend : str, optional
         The backend that the work was told to use; of "auto" the user is told what it was, and why.
     """
+    from shortcut_miner.claims import claimed
+
     if out is None and not dry_run and needs_out:
         raise ConfigError("--out: got none, expected a folder. Give --out, or --dry-run to write nothing.")
     if out is not None:
@@ -120,6 +121,8 @@ def run_score(
     document, show : callable
         What to print as JSON, and how to print tables.
     """
+    from shortcut_miner.claims import claimed
+
     if out is not None:
         if folder is not None and out.resolve() == folder.resolve():
             raise ConfigError(

@@ -80,6 +80,7 @@ def write_html_report(
     scores: Sequence[PathText] = (),
     images: str | None = None,
     detections: PathTexts | None = None,
+    detections_info: PathTexts | None = None,
     charts: PathText | None = None,
     most_rules: int = MOST_RULES,
     on_stage: OnStage | None = None,
@@ -99,6 +100,8 @@ def write_html_report(
         shown with small pictures.
     detections : path or list of them, optional
         A detector's boxes with labels, to draw a rule's objects on the pictures.
+    detections_info : path or list of them, optional
+        The second file of `detections`, where its format has one.
     charts : path, optional
         Folder for every chart as PNG, SVG and Vega-Lite JSON.
     most_rules : int
@@ -132,7 +135,7 @@ def write_html_report(
     warnings: list[str] = []
     if images is not None:
         with timed(costs, "draw", on_stage):
-            pictured = [with_thumbnails(page, images, detections) for page in pages]
+            pictured = [with_thumbnails(page, images, detections, detections_info) for page in pages]
         pages = tuple(one.page for one in pictured)
         notes = [text for one in pictured for text in one.notes]
         warnings = [text for one in pictured for text in one.warnings]

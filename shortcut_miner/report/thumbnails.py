@@ -28,7 +28,9 @@ class Pictured:
     warnings: tuple[str, ...]
 
 
-def with_thumbnails(page: RoomPage, images: str, detections: PathTexts | None) -> Pictured:
+def with_thumbnails(
+    page: RoomPage, images: str, detections: PathTexts | None, info: PathTexts | None = None
+) -> Pictured:
     """Return a page whose rule tables have pictures.
 
     Parameters
@@ -39,7 +41,9 @@ def with_thumbnails(page: RoomPage, images: str, detections: PathTexts | None) -
         A folder, or a pattern with {image_id}; see
         :func:`shortcut_miner.sources.images.image_files.find_images`.
     detections : path or list of them, optional
-        Boxes with labels, to be drawn on the pictures.
+        Boxes with labels, to be drawn on the pictures; what is bad among them is left out.
+    info : path or list of them, optional
+        Second files of formats that need them.
 
     Raises
     ------
@@ -57,7 +61,7 @@ def with_thumbnails(page: RoomPage, images: str, detections: PathTexts | None) -
         found = find_images(images, wanted)
         shown = [one for one in wanted if one in found.images.places][:MOST_IMAGES]
         files = {one: Path(found.images.places[one]) for one in shown} if found.images.kind == "files" else {}
-        made, broken = _thumbnails(files, detections)
+        made, broken = _thumbnails(files, detections, info)
         notes += [*found.notes, f"{len(made):,} of {len(wanted):,} images are shown with their questions"]
         if broken:
             warnings.append(f"images that can't be read: {len(broken):,} ({', '.join(broken[:3])})")
@@ -87,10 +91,10 @@ def _pictured(section: Section, made: Mapping[str, Any], wanted: int) -> Section
 
 
 def _thumbnails(
-    files: Mapping[str, Path], detections: PathTexts | None
+    files: Mapping[str, Path], detections: PathTexts | None, info: PathTexts | None
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Return a picture and boxes by image, and the files that are no picture."""
-    boxes = {} if detections is None or not files else _boxes(detections, list(files))
+    boxes = {} if detections is None or not files else _boxes(detections, info, list(files))
     made: dict[str, dict[str, Any]] = {}
     broken = []
     for image_id, path in files.items():
@@ -123,9 +127,9 @@ def _picture(path: Path) -> tuple[str, tuple[int, int]] | None:
 Box = tuple[str, float, float, float, float]
 
 
-def _boxes(detections: PathTexts, ids: Sequence[str]) -> dict[str, list[Box]]:
+def _boxes(detections: PathTexts, info: PathTexts | None, ids: Sequence[str]) -> dict[str, list[Box]]:
     """Return label, x1, y1, x2, y2 of each labelled region, by image."""
-    found = read_regions(detections, images=ids)
+    found = read_regions(detections, info=info, images=ids, on_bad_row="skip")
     rows = found.regions.filter(~pl.col("is_padding"), pl.col("label").is_not_null())
     boxes: dict[str, list[Box]] = {}
     for image_id, *box in rows.select("image_id", "label", "x1", "y1", "x2", "y2").iter_rows():

@@ -108,6 +108,8 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "export": ("FOLDER", "--to", "--out"),
     "repeat": ("FOLDER",),
     "recipe": ("NAME",),
+    "report": ("FOLDER",),
+    "verify": ("FOLDER",),
     "recipe show": ("NAME",),
 }  # fmt: skip
 INSTEAD = {"mine": ", or --shard instead"} | dict.fromkeys(

@@ -76,7 +76,7 @@ def show(
         info=files_of_build(path, "detections_info", detections_info),
         images=[image_id],
         sizes=sizes_of(found),
-        on_bad_row=folder.manifest["config"]["on_bad_row"],
+        on_bad_row="skip",
     )
     _check_count(files, reading.images, lists)
     photo = photo_of(found.get(image_id), reading.regions, reading.images, image_id)

@@ -195,10 +195,10 @@ def _boxes(
     reading: Any
     if is_detected:
         info = files_of_build(path, f"{own}detections_info", given.get(f"{own}detections_info"))
-        reading = read_regions(files, info=info, images=ids, sizes=sizes, on_bad_row=config["on_bad_row"])
+        reading = read_regions(files, info=info, images=ids, sizes=sizes, on_bad_row="skip")
         table = reading.regions.with_columns(key=pl.col("region_index").cast(pl.String))
     else:
-        reading = read_scene_graphs(files, on_bad_row=config["on_bad_row"])
+        reading = read_scene_graphs(files, on_bad_row="skip")
         table = reading.table.filter(pl.col("image_id").is_in(ids)).with_columns(key="object_id")
     return _Boxes(
         table.select("image_id", "key", "x1", "y1", "x2", "y2"),

@@ -80,7 +80,7 @@ def show(
         info=files_of_build(path, "detections_info", detections_info) if detections_info else None,
         images=[image_id],
         sizes=sizes_of(found),
-        on_bad_row=manifest["config"]["on_bad_row"],
+        on_bad_row="skip",
     )
     seen = reading.regions.filter(
         ~pl.col("is_padding"), is_certain_label(manifest["config"]["score_threshold"])
