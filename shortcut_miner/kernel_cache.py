@@ -76,7 +76,7 @@ def _forget_stale(folder: Path, sources: Path) -> None:
 
 
 def _digest_of(sources: Path) -> str:
-    """Return what tells a folder of kernels from others, with the tuples beside it and how they are compiled."""
+    """Return what tells a folder of kernels, the tuples that they take and their options from others."""
     import hashlib
 
     found = hashlib.sha256(Path(__file__).with_name("kernel_options.py").read_bytes())
