@@ -23,7 +23,7 @@ from shortcut_miner.diagnostics.vqa_ce.build import build
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
 from shortcut_miner.errors import ShortcutMinerError
-from shortcut_miner.mining import backends
+from shortcut_miner.mining import backends, memory
 from shortcut_miner.mining.arrays import Ints
 from shortcut_miner.mining.jobs_numba import BACKEND as NUMBA
 from shortcut_miner.mining.sharding import jobs
@@ -185,6 +185,17 @@ def test_a_build_by_way_of_files_has_the_bytes_of_one_in_memory(
     for name in whole.tables:
         assert unwritten.tables[name].equals(whole.tables[name]), name
     assert [path.name for path in tmp_path.iterdir() if path.name.endswith(".work")] == []
+
+
+@pytest.mark.usefixtures("tiny")
+def test_a_process_may_hold_more_than_the_budget_before_it_builds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make, options, limit = CASES["a split column"]
+    files, config = VqaCeFiles(**make(tmp_path)), VqaCeConfig(**{**EVERYTHING, **options})
+    whole = build(files, config, None, limit=limit)
+    monkeypatch.setattr(memory, "held_by", lambda: 3 * 10**9)
+    assert told(build(files, config, None, limit=limit, distribution=MEMORY)) == told(whole)
 
 
 @pytest.mark.usefixtures("tiny")
