@@ -22,6 +22,7 @@ LAYERS = (
         "journal",
         "claims",
         "publishing",
+        "single_files",
         "text",
         "tokenizers",
         "boxes",

@@ -1,18 +1,16 @@
 """Pictures of questions: the image, the boxes that the build read, and the file that shows them."""
 
 import dataclasses
-import os
-import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shortcut_miner.drafts import drafted
 from shortcut_miner.drawing.pillow import check_pillow
-from shortcut_miner.errors import ConfigError, OutputError, SourceError, examples, reason_of
+from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.options import PathTexts, as_path_tuple, option_name
+from shortcut_miner.single_files import Kind, check_file_target, start_of, write_file
 from shortcut_miner.sources.images.image_files import find_images
 from shortcut_miner.storage import RUN_RECORD, read_json_file
 
@@ -69,7 +67,7 @@ def picture_of(
         )
     picture = Picture(png_of(sheet), fields, tuple(dict.fromkeys(notes)), tuple(dict.fromkeys(told)))
     if out is not None:
-        write_png(out, picture.png)
+        write_file(out, picture.png, _PNG)
     return picture
 
 
@@ -235,52 +233,15 @@ def other_files(reading: "Reading", manifest: Mapping[str, Any], role: str) -> l
 def check_png_target(out: Path) -> None:
     """Raise ConfigError now, not after the work, if a picture can't be written to `out`."""
     check_pillow()
-    if out.is_dir():
-        raise ConfigError(
-            f"--out {out}: got a folder, expected a file. Name the file, such as {out}/picture.png."
-        )
-    if out.suffix.lower() != ".png":
-        raise ConfigError(f"--out {out}: got another name than of a PNG, expected one. End it in .png.")
-    nearest = next(path for path in (out.absolute().parent, *out.absolute().parents) if path.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
-        raise ConfigError(
-            f"--out {out}: got a place that can't be written, expected a folder that can. "
-            "Choose another name."
-        )
-    if os.path.lexists(out) and not _is_ours(out):
-        raise ConfigError(
-            f"--out {out}: got a file that shortcut-miner did not write, expected none or an earlier picture "
-            "of it. Choose another name."
-        )
+    check_file_target(out, _PNG)
 
 
 def _is_ours(path: Path) -> bool:
     from shortcut_miner.drawing.sheets import is_sheet
 
-    try:
-        with path.open("rb") as file:
-            return not path.is_symlink() and is_sheet(file.read(_START))
-    except OSError:
-        return False
+    return not path.is_symlink() and is_sheet(start_of(path, _START))
 
 
-def write_png(out: Path, content: bytes) -> None:
-    """Write a picture; an earlier one stays as it is until the new one is complete.
-
-    Raises
-    ------
-    ConfigError
-        See :func:`check_png_target`.
-    OutputError
-        The disk is full, or the file can't be replaced.
-    """
-    check_png_target(out)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with drafted(out, f".{uuid.uuid4().hex}") as draft:
-            draft.write_bytes(content)
-    except OSError as error:
-        raise OutputError(
-            f"--out {out}: got {reason_of(error)} while writing, expected room and permission to write. "
-            "An earlier picture is unchanged; free some space or choose another name."
-        ) from error
+_PNG = Kind(
+    name="picture.png", thing="picture", of=" of it", writer="shortcut-miner", is_ours=_is_ours, suffix=".png"
+)

@@ -18,8 +18,9 @@ from shortcut_miner.diagnostics.vqa_ce.score import ScoreReport, score
 from shortcut_miner.errors import BackendError
 from shortcut_miner.options import reject
 from shortcut_miner.publishing import check_target
+from shortcut_miner.report.html import PAGE
 from shortcut_miner.report.report import write_html_report
-from shortcut_miner.report.writing import check_page_target
+from shortcut_miner.single_files import check_file_target
 from shortcut_miner.timing import OnStage
 
 SHORTCUT_MODEL, GROUNDED_MODEL = "shortcut_model", "grounded_model"
@@ -144,14 +145,13 @@ def run_demo(
             left_out[name] = str(error)
     page: Path | None = None
     try:
-        page = write_html_report(out, out / _PAGE, on_stage=on_stage).out
+        page = write_html_report(out, out / PAGE.name, on_stage=on_stage).out
     except BackendError as error:
         left_out[REPORT] = str(error)
     planted = _look_up(world.shortcuts, built)
     return DemoReport(world, built, scores, planted, others, left_out, page)
 
 
-_PAGE = "report.html"
 _OF_ROOMS = ("*.parquet", "*.json", "README.md", "scores.md", "scores*.tex")  # what rooms write
 
 
@@ -160,7 +160,7 @@ def _check_folders(out: Path, seed: int, force: bool) -> None:
     check_target(
         out / "world", command=COMMAND, config={"seed": seed}, names=FILE_NAMES.values(), force=force
     )
-    check_page_target(out / _PAGE)
+    check_file_target(out / PAGE.name, PAGE)
     for name in rooms.NAMES:
         room = name.replace("_", "-")
         commands = {room: f"{room} build", f"{room}-scores": f"{room} score", f"{room}-answers": COMMAND}

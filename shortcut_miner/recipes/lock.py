@@ -13,6 +13,7 @@ from shortcut_miner.drafts import drafted
 from shortcut_miner.errors import ConfigError, OutputError, SourceError
 from shortcut_miner.journal import Digest, as_digest, is_plain_name, locked, sync
 from shortcut_miner.recipes.recipe import Source
+from shortcut_miner.single_files import can_be_made
 from shortcut_miner.storage import read_json_file, write_json
 
 LOCK_NAME = "shortcut-miner-lock.json"
@@ -85,8 +86,7 @@ def add_to_lock(path: Path, pins: Pins) -> None:
 
 def check_lock_place(path: Path) -> None:
     """Raise ConfigError now, not after hours of work, if a lock file can't be written there."""
-    nearest = next(one for one in path.absolute().parents if one.exists())
-    if not (nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)):
+    if not can_be_made(path):
         raise ConfigError(
             f"--lock {path}: got a folder that can't be written, expected one that can: what was used is "
             "written there. Give another --lock."

@@ -4,17 +4,27 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from shortcut_miner.report import theme
 from shortcut_miner.report.extra import needs
 from shortcut_miner.report.pages import Figure, Grid, RoomPage, Section, cell
 from shortcut_miner.schemas import ANTECEDENT
+from shortcut_miner.single_files import Kind, start_of
 from shortcut_miner.version import __version__
 
 FIRST_RULES = 25  # in the HTML itself, for readers without scripts
+_MARK, _MARKED_WITHIN = b'<meta name="generator" content="shortcut_miner report">', 1024  # bytes
 # What would end a script element, or a line of one.
 _ESCAPES = {ord(one): f"\\u{ord(one):04x}" for one in "<>&\u2028\u2029"}
+
+
+def _is_report(path: Path) -> bool:
+    return _MARK in start_of(path, _MARKED_WITHIN)
+
+
+PAGE = Kind(name="report.html", thing="report", writer="report", is_ours=_is_report)
 
 
 def page_html(title: str, rooms: Sequence[RoomPage]) -> str:

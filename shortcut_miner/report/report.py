@@ -11,10 +11,10 @@ from shortcut_miner.options import PathText, PathTexts, as_path, as_path_if_give
 from shortcut_miner.report.chart_files import check_charts_target, write_charts
 from shortcut_miner.report.extra import check_libraries
 from shortcut_miner.report.found import MOST_RULES, FoundRoom, find_rooms
-from shortcut_miner.report.html import page_html
+from shortcut_miner.report.html import PAGE, page_html
 from shortcut_miner.report.pages import RoomPage
 from shortcut_miner.report.thumbnails import with_thumbnails
-from shortcut_miner.report.writing import check_page_target, write_page
+from shortcut_miner.single_files import check_file_target, write_file
 from shortcut_miner.timing import OnStage, StageCost, timed
 
 _SEVERAL = "What the data and the models lean on"
@@ -120,7 +120,7 @@ def write_html_report(
     check_counts(most_rules=most_rules)
     path, target = as_path("folder", folder), as_path_if_given("out", out)
     if target is not None:
-        check_page_target(target)
+        check_file_target(target, PAGE)
     charts_target = as_path_if_given("charts", charts)
     if charts_target is not None:
         check_charts_target(charts_target)
@@ -140,9 +140,9 @@ def write_html_report(
         notes = [text for one in pictured for text in one.notes]
         warnings = [text for one in pictured for text in one.warnings]
     with timed(costs, "write", on_stage):
-        html = page_html(pages[0].title if len(pages) == 1 else _SEVERAL, pages)
+        content = page_html(pages[0].title if len(pages) == 1 else _SEVERAL, pages).encode()
         if target is not None:
-            write_page(target, html)
+            write_file(target, content, PAGE)
     chart_count = 0
     if charts_target is not None:
         with timed(costs, "charts", on_stage):
@@ -152,7 +152,7 @@ def write_html_report(
         charts=charts_target,
         chart_count=chart_count,
         rooms=pages,
-        size=len(html.encode()),
+        size=len(content),
         notes=tuple(dict.fromkeys(notes)),
         warnings=tuple(dict.fromkeys(warnings)),
         costs=costs,
