@@ -43,7 +43,7 @@ def write_charts(out: Path, rooms: Sequence[FoundRoom], pages: Sequence[RoomPage
         See :func:`shortcut_miner.publishing.staged_folder`.
     """
     vl_convert = needs("vl_convert")
-    folders = [one for room in rooms for one in ([room.build] if room.build else []) + [*room.scores]]
+    folders = [one for room in rooms for one in room.folders]
     specs = dict(_specs(rooms, pages))
     with staged_folder(out, force=True) as staging:
         for name, spec in specs.items():

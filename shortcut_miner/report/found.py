@@ -40,7 +40,12 @@ class FoundRoom:
     @property
     def first(self) -> BuiltFolder:
         """The build, or the first scores where there is none."""
-        return self.build or self.scores[0]
+        return self.folders[0]
+
+    @property
+    def folders(self) -> tuple[BuiltFolder, ...]:
+        """The build, where there is one, and the scores."""
+        return self.scores if self.build is None else (self.build, *self.scores)
 
 
 def find_rooms(folder: Path, scores: Sequence[Path] = (), most_rules: int = MOST_RULES) -> list[FoundRoom]:

@@ -200,6 +200,6 @@ def with_shares(table: pl.DataFrame, count: str, name: str = "label") -> pl.Data
     )
 
 
-def labelled(table: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Return a table whose texts in one column are fit to be shown."""
-    return table.with_columns(pl.Series(column, map(label, table[column].to_list()), pl.String))
+def labelled(table: pl.DataFrame, column: str, name: str | None = None) -> pl.DataFrame:
+    """Return a table whose texts in one column are fit to be shown, there or in a column of another name."""
+    return table.with_columns(pl.Series(name or column, map(label, table[column].to_list()), pl.String))

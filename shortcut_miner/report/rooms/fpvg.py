@@ -6,11 +6,21 @@ from shortcut_miner.datasets.folders import BuiltFolder
 from shortcut_miner.report.charts.bars import bars, share_bars
 from shortcut_miner.report.charts.distributions import plane
 from shortcut_miner.report.found import FoundRoom
-from shortcut_miner.report.pages import Figure, Number, RoomPage, Section, label, percent, with_shares
+from shortcut_miner.report.pages import (
+    Figure,
+    Number,
+    RoomPage,
+    Section,
+    label,
+    labelled,
+    percent,
+    with_shares,
+)
 from shortcut_miner.report.rooms.models import (
+    Build,
     interval_figure,
+    room_page,
     scores_of,
-    source_section,
     subgroups,
     with_figures,
 )
@@ -38,24 +48,18 @@ _REGIONS = {
 
 def page(room: FoundRoom) -> RoomPage:
     """Return the page of an FPVG folder, or of scores alone."""
-    sections: list[Section] = []
-    numbers: tuple[Number, ...] = ()
-    summary = "Scores of models; the folder of the build is not part of this report."
-    if room.build is not None:
-        regions = room.build.table("regions")
-        count = int(regions["is_evaluable"].sum())
-        numbers = _numbers(room.build, count, len(regions))
-        summary = (
-            f"{count:,} of {len(regions):,} questions have relevant and irrelevant regions in their image. A "
-            "model is well grounded where its answer needs the relevant ones and no other."
-        )
-        sections.append(_regions(room.build, regions))
-    sections += _models(room)
-    folders = [*([] if room.build is None else [room.build]), *room.scores]
-    return RoomPage(
-        title=TITLE, place=room.place, summary=summary, numbers=numbers,
-        sections=(*sections, source_section(folders)),
-    )  # fmt: skip
+    built = None if room.build is None else _of_build(room.build)
+    return room_page(room, TITLE, built, _models(room))
+
+
+def _of_build(folder: BuiltFolder) -> Build:
+    regions = folder.table("regions")
+    count = int(regions["is_evaluable"].sum())
+    summary = (
+        f"{count:,} of {len(regions):,} questions have relevant and irrelevant regions in their image. A "
+        "model is well grounded where its answer needs the relevant ones and no other."
+    )
+    return summary, _numbers(folder, count, len(regions)), [_regions(folder, regions)]
 
 
 def _numbers(folder: BuiltFolder, evaluable: int, total: int) -> tuple[Number, ...]:
@@ -166,7 +170,7 @@ def categories(scores: pl.DataFrame, group: str, named: str) -> Figure:
         category=pl.col("metric").replace_strict({name: words for name, (words, _) in CATEGORIES.items()}),
     )  # fmt: skip
     colours = dict(CATEGORIES.values())
-    shown = table.with_columns(model=pl.Series(map(label, table["model"].to_list()), dtype=pl.String))
+    shown = labelled(table, "model")
     chart = share_bars(
         shown, category="model", part="category", value="value", colours=colours,
         unit="percent of evaluable questions",
@@ -189,7 +193,7 @@ def changes(scores: pl.DataFrame, group: str) -> Figure:
     )
     wide = of_group.pivot("metric", index="model", values="value", maintain_order=True)
     is_there = set(metrics) <= set(wide.columns)
-    shown = wide.with_columns(name=pl.Series(map(label, wide["model"].to_list()), dtype=pl.String))
+    shown = labelled(wide, "model", "name")
     chart = plane(
         shown, x="sufficiency", y="comprehensiveness", name="name",
         units=("sufficiency (low is good)", "comprehensiveness (high is good)"),
@@ -213,7 +217,7 @@ def quadrants(placed: pl.DataFrame) -> Figure:
         place=pl.format("{}, {}", "model", "grounding"),
         quadrant=pl.Series([words[one] for one in keys], dtype=pl.String),
     )
-    shown = table.with_columns(place=pl.Series(map(label, table["place"].to_list()), dtype=pl.String))
+    shown = labelled(table, "place")
     chart = share_bars(
         shown, category="place", part="quadrant", value="share", colours=dict(_QUADRANTS.values()),
         unit="percent of answers",

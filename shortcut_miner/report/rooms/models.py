@@ -7,13 +7,44 @@ import polars as pl
 from shortcut_miner.datasets.folders import BuiltFolder
 from shortcut_miner.report.charts.intervals import interval_dots
 from shortcut_miner.report.found import FoundRoom
-from shortcut_miner.report.pages import Figure, Grid, Section, grid, label
+from shortcut_miner.report.pages import Figure, Grid, Number, RoomPage, Section, grid, label, labelled
 
 SCORED = {
     "metric": "Metric", "subgroup": "Of", "model": "Model", "n": "n", "value": "Value", "low": "Low",
     "high": "High",
 }  # fmt: skip
 UNIT = "percent [95% interval]"
+Build = tuple[str, tuple[Number, ...], list[Section]]  # what a build's page says: summary, numbers, sections
+
+
+def room_page(
+    room: FoundRoom,
+    title: str,
+    build: Build | None,
+    models: Sequence[Section],
+    last: Sequence[Section] = (),
+) -> RoomPage:
+    """Return a room's page: what the build says, where there is one, then the models, and what was read.
+
+    Parameters
+    ----------
+    room : FoundRoom
+        What was found of it.
+    title : str
+        As of a RoomPage.
+    build : (str, tuple of Number, list of Section) or None
+        Summary, numbers and sections of a build, None where there are scores alone.
+    models, last : sequence of Section
+        What follows these.
+    """
+    summary, numbers, sections = build or (_SCORES_ALONE, (), [])
+    return RoomPage(
+        title=title, place=room.place, summary=summary, numbers=numbers,
+        sections=(*sections, *models, *last, source_section(room.folders)),
+    )  # fmt: skip
+
+
+_SCORES_ALONE = "Scores of models; the folder of the build is not part of this report."
 
 
 def scores_of(room: FoundRoom, table: str = "scores") -> pl.DataFrame | None:
@@ -68,7 +99,7 @@ def interval_figure(
         ).filter(pl.col("value").is_not_null())
         if of_cell.is_empty():
             continue
-        shown = of_cell.with_columns(model=pl.Series(map(label, of_cell["model"].to_list()), dtype=pl.String))
+        shown = labelled(of_cell, "model")
         charts.append(
             interval_dots(
                 shown, row="model", unit=unit, title=f"{heading} ({_n(of_cell)})", domain=domain,

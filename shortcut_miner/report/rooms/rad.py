@@ -5,11 +5,20 @@ import polars as pl
 from shortcut_miner.datasets.folders import BuiltFolder
 from shortcut_miner.report.charts.bars import bars, grouped_bars
 from shortcut_miner.report.found import FoundRoom
-from shortcut_miner.report.pages import Figure, Number, RoomPage, Section, label, percent, with_shares
+from shortcut_miner.report.pages import (
+    Figure,
+    Number,
+    RoomPage,
+    Section,
+    labelled,
+    percent,
+    with_shares,
+)
 from shortcut_miner.report.rooms.models import (
+    Build,
     interval_figure,
+    room_page,
     scores_of,
-    source_section,
     subgroups,
     with_figures,
 )
@@ -21,24 +30,18 @@ _ANSWERS = {"yes": "blue", "no": "vermilion"}
 
 def page(room: FoundRoom) -> RoomPage:
     """Return the page of a RAD folder, or of scores alone."""
-    sections: list[Section] = []
-    numbers: tuple[Number, ...] = ()
-    summary = "Scores of models; the folder of the build is not part of this report."
-    if room.build is not None:
-        made = room.build.table("augmentations")
-        numbers = _numbers(room.build, made)
-        questions = room.build.manifest["counts"]["questions"]
-        summary = (
-            f"Of {questions:,} questions {made['question_id'].n_unique():,} are asked again as yes/no "
-            "questions whose answers follow from the first ones. A consistent model answers both alike."
-        )
-        sections.append(_augmentations(room.build, made))
-    sections += _models(room)
-    folders = [*([] if room.build is None else [room.build]), *room.scores]
-    return RoomPage(
-        title=TITLE, place=room.place, summary=summary, numbers=numbers,
-        sections=(*sections, source_section(folders)),
-    )  # fmt: skip
+    built = None if room.build is None else _of_build(room.build)
+    return room_page(room, TITLE, built, _models(room))
+
+
+def _of_build(folder: BuiltFolder) -> Build:
+    made = folder.table("augmentations")
+    questions = folder.manifest["counts"]["questions"]
+    summary = (
+        f"Of {questions:,} questions {made['question_id'].n_unique():,} are asked again as yes/no "
+        "questions whose answers follow from the first ones. A consistent model answers both alike."
+    )
+    return summary, _numbers(folder, made), [_augmentations(folder, made)]
 
 
 def _numbers(folder: BuiltFolder, made: pl.DataFrame) -> tuple[Number, ...]:
@@ -120,8 +123,7 @@ def substitutes(pools: pl.DataFrame) -> Figure:
     )  # fmt: skip
     charts = []
     for (kind,), of_type in table.group_by("augmentation", maintain_order=True):
-        named = of_type.with_columns(
-            substitute=pl.Series(map(label, of_type["substitute"].to_list()), dtype=pl.String),
+        named = labelled(of_type, "substitute").with_columns(
             label=pl.Series([f"{one:,}" for one in of_type["count"]], dtype=pl.String),
         )
         chart = bars(named, category="substitute", value="count", label="label", unit="answers in the pool")

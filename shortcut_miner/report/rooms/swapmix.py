@@ -21,9 +21,10 @@ from shortcut_miner.report.pages import (
 from shortcut_miner.report.rooms.models import (
     SCORED,
     UNIT,
+    Build,
     interval_figure,
+    room_page,
     scores_of,
-    source_section,
     with_figures,
 )
 
@@ -45,23 +46,17 @@ ACCURACIES = {
 
 def page(room: FoundRoom) -> RoomPage:
     """Return the page of a SwapMix folder, or of scores alone."""
-    sections: list[Section] = []
-    numbers: tuple[Number, ...] = ()
-    summary = "Scores of models; the folder of the build is not part of this report."
-    if room.build is not None:
-        numbers = _numbers(room.build)
-        counts = room.build.manifest["counts"]
-        summary = (
-            f"{counts['questions_in_plan']:,} of {counts['questions']:,} questions have objects that don't "
-            "matter for their answers. The plan swaps these for others; a model that looks does not mind."
-        )
-        sections += _plan(room.build)
-    sections += _models(room)
-    folders = [*([] if room.build is None else [room.build]), *room.scores]
-    return RoomPage(
-        title=TITLE, place=room.place, summary=summary, numbers=numbers,
-        sections=(*sections, source_section(folders)),
-    )  # fmt: skip
+    built = None if room.build is None else _of_build(room.build)
+    return room_page(room, TITLE, built, _models(room))
+
+
+def _of_build(folder: BuiltFolder) -> Build:
+    counts = folder.manifest["counts"]
+    summary = (
+        f"{counts['questions_in_plan']:,} of {counts['questions']:,} questions have objects that don't "
+        "matter for their answers. The plan swaps these for others; a model that looks does not mind."
+    )
+    return summary, _numbers(folder), _plan(folder)
 
 
 def _numbers(folder: BuiltFolder) -> tuple[Number, ...]:
@@ -82,8 +77,7 @@ def _numbers(folder: BuiltFolder) -> tuple[Number, ...]:
 
 
 def _plan(folder: BuiltFolder) -> list[Section]:
-    names = [name for name in ("swaps",) if folder.has(name)]
-    if not names:
+    if not folder.has("swaps"):
         return []
     swaps = folder.table("swaps").filter(pl.col("kind") != "original")
     return [
@@ -119,17 +113,15 @@ def swapped_classes(swaps: pl.DataFrame) -> Figure:
     of_classes = swaps.filter(pl.col("kind") == "class", pl.col("from_class").is_not_null())
     counted = of_classes.group_by("from_class").agg(count=pl.len())
     table = with_shares(counted.sort("count", "from_class", descending=[True, False]), "count")
-    shown = table.head(MOST_CLASSES)
-    shown = shown.with_columns(
-        from_class=pl.Series(map(label, shown["from_class"].to_list()), dtype=pl.String)
-    )
+    first = table.head(MOST_CLASSES)
     chart = bars(
-        shown, category="from_class", value="count", label="label", unit="class swaps", colour="vermilion"
-    )
+        labelled(first, "from_class"), category="from_class", value="count", label="label",
+        unit="class swaps", colour="vermilion",
+    )  # fmt: skip
     return Figure(
-        name="classes", title="The classes that are swapped most", table=table.head(MOST_CLASSES),
+        name="classes", title="The classes that are swapped most", table=first,
         note=f"The first {MOST_CLASSES} of {len(table):,} classes; n = {len(of_classes):,} class swaps.",
-        charts=(chart,) if len(shown) else (),
+        charts=(chart,) if len(first) else (),
         headings={"from_class": "Class", "count": "Swaps", "share": "Percent"},
     )  # fmt: skip
 
@@ -211,8 +203,7 @@ def class_flips(flips: pl.DataFrame) -> Figure:
         of_model = table.filter(pl.col("model") == model)
         if of_model.is_empty():
             continue
-        named = of_model.with_columns(
-            from_class=pl.Series(map(label, of_model["from_class"].to_list()), dtype=pl.String),
+        named = labelled(of_model, "from_class").with_columns(
             label=pl.Series(
                 [
                     f"{flipped:,} of {n:,}"

@@ -5,15 +5,14 @@ from typing import Any
 
 import polars as pl
 
-from shortcut_miner.datasets.folders import BuiltFolder
 from shortcut_miner.diagnostics.vqa_ce.outputs import VqaCeFolder, read_folder
 from shortcut_miner.report.charts.bars import bars, grouped_bars, share_bars
 from shortcut_miner.report.charts.distributions import histograms
 from shortcut_miner.report.found import FoundRoom
 from shortcut_miner.report.pages import Figure, Number, RoomPage, Section, labelled, percent, with_shares
 from shortcut_miner.report.rooms.models import (
+    room_page,
     scores_of,
-    source_section,
     with_figures,
 )
 from shortcut_miner.report.rooms.vqa_ce_models import model_sections
@@ -41,24 +40,12 @@ _VERDICT_WORDS = {
 
 def page(room: FoundRoom) -> RoomPage:
     """Return the page of a VQA-CE folder, or of scores alone."""
-    sections: list[Section] = []
-    numbers: tuple[Number, ...] = ()
-    summary = "Scores of models; the folder of the build is not part of this report."
+    built, rules = None, []
     if room.build is not None:
         folder = read_folder(room.build.path)
-        numbers, summary = _numbers(folder), _summary(folder)
-        sections += [_subsets(folder), _rules(folder)]
-    sections += model_sections(room)
-    if room.build is not None:
-        sections.append(_rule_table(folder, scores_of(room, "exploited_shortcuts"), room.most_rules))
-    return RoomPage(
-        title=TITLE, place=room.place, summary=summary, numbers=numbers,
-        sections=(*sections, source_section([*_builds(room), *room.scores])),
-    )  # fmt: skip
-
-
-def _builds(room: FoundRoom) -> list[BuiltFolder]:
-    return [] if room.build is None else [room.build]
+        built = _summary(folder), _numbers(folder), [_subsets(folder), _rules(folder)]
+        rules = [_rule_table(folder, scores_of(room, "exploited_shortcuts"), room.most_rules)]
+    return room_page(room, TITLE, built, model_sections(room), rules)
 
 
 def _numbers(folder: VqaCeFolder) -> tuple[Number, ...]:
