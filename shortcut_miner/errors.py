@@ -98,6 +98,31 @@ def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN, total: i
     return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
 
 
+def no_such_question(
+    question_id: str, known: Iterable[str], place: object, some: Iterable[str] | None = None, kind: str = ""
+) -> ConfigError:
+    """Return the error of an id that a folder does not hold.
+
+    Parameters
+    ----------
+    question_id : str
+        What was asked for.
+    known : iterable of str
+        The ids that are there.
+    place : path-like
+        The folder.
+    some : iterable of str, optional
+        Ids to give as examples, the first known ones by default.
+    kind : str
+        What the questions are, such as "evaluated ".
+    """
+    ids = list(known)
+    return ConfigError(
+        f"question_id: got {question_id!r}, expected one of the {len(ids):,} {kind}questions of {place}, "
+        f"such as {examples(ids[:3] if some is None else some)}.{near_names(question_id, ids)} Check the id."
+    )
+
+
 def near_names(value: str, known: Iterable[str], limit: int = 3) -> str:
     """Return a question with the known names that are most like `value`, to put after a sentence; or "".
 

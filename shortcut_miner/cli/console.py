@@ -88,6 +88,16 @@ def print_fields(fields: Mapping[str, str]) -> None:
             print(f"{' ' * (names + 2)}{line}")
 
 
+def listed(states: Mapping[str, str], most: int, what: str = "") -> dict[str, str]:
+    """Return the first of some names and what is said of each, as fields; the last one counts the others.
+
+    >>> listed({"a": "missing", "b": "changed"}, 1)
+    {'  a': 'missing', '  ...': '1 more'}
+    """
+    fields = {f"  {name}": state for name, state in list(states.items())[:most]}
+    return fields | ({f"  ...{what}": f"{len(states) - most} more"} if len(states) > most else {})
+
+
 def print_commands(commands: Mapping[str, str]) -> None:
     """Print a heading and lines for a shell each; a command is never wrapped, so that it can be copied."""
     for heading, lines in commands.items():

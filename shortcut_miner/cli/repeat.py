@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from shortcut_miner.claims import claimed
-from shortcut_miner.cli.console import note, print_fields, print_json
+from shortcut_miner.cli.console import listed, note, print_fields, print_json
 from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.options import (
     CHECK_FAILED,
@@ -86,9 +86,6 @@ def in_words(done: "Repetition", most: int) -> dict[str, str]:
     }
     if not done.files:
         return fields | {"agree": "not known (dry run)"}
-    differing = list(done.differing.items())
-    fields["agree"] = f"{len(done.files) - len(differing)} of {len(done.files)} files, byte for byte"
-    fields |= {f"  {name}": found for name, found in differing[:most]}
-    if len(differing) > most:
-        fields["  ..."] = f"{len(differing) - most} more"
+    fields["agree"] = f"{len(done.files) - len(done.differing)} of {len(done.files)} files, byte for byte"
+    fields |= listed(done.differing, most)
     return fields | ({} if done.out is None else {"written": str(done.out)})

@@ -1,13 +1,12 @@
 """``verify``."""
 
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shortcut_miner.cli.console import print_fields, print_json, progress
+from shortcut_miner.cli.console import listed, print_fields, print_json, progress
 from shortcut_miner.cli.options import (
     CHECK_FAILED,
     DEFAULT_SHOWN,
@@ -87,24 +86,19 @@ def in_words(found: "Verification", most: int, seconds: float) -> dict[str, str]
     wrong_inputs = {f"{role} {name}": state for role, name, state in looked_for if state != "same"}
     fields = {"verified": f"{found.command}, {found.folder}"}
     fields["files"] = f"{len(found.files) - len(wrong_files)} of {len(found.files)} as they were written"
-    fields |= _listed(wrong_files, most, "files")
+    fields |= listed(wrong_files, most, " files")
     fields["counts"] = (
         f"{len(known) - len(wrong_counts)} of {len(known)} derived from the tables agree; "
         f"{len(found.counts) - len(known)} can't be derived from them"
     )
-    fields |= _listed(wrong_counts, most, "counts")
+    fields |= listed(wrong_counts, most, " counts")
     fields["inputs"] = (
         f"{len(looked_for) - len(wrong_inputs)} of {len(looked_for)} found as they were read"
         if looked_for
         else f"{len(found.inputs)}, not looked for"
     )
-    fields |= _listed(wrong_inputs, most, "inputs")
+    fields |= listed(wrong_inputs, most, " inputs")
     if found.others:
         rest = f" and {len(found.others) - most} more" if len(found.others) > most else ""
         fields["beside"] = f"{', '.join(found.others[:most])}{rest}, of no run"
     return fields | {"took": f"{seconds:.1f} s"}
-
-
-def _listed(wrong: Mapping[str, str], most: int, what: str) -> dict[str, str]:
-    listed = {f"  {name}": state for name, state in list(wrong.items())[:most]}
-    return listed | ({f"  ... {what}": f"{len(wrong) - most} more"} if len(wrong) > most else {})

@@ -203,7 +203,9 @@ def _is_there(path: Path) -> bool:
     return path.exists() or any(parent.is_file() for parent in path.parents)  # an archive's member
 
 
-def needed(files: tuple[Path, ...] | None, path: Path, role: str, what: str) -> tuple[Path, ...]:
+def needed(
+    files: tuple[Path, ...] | None, path: Path, role: str, what: str = "the files that it was built from"
+) -> tuple[Path, ...]:
     """Return files, or raise ConfigError if there are none."""
     if files is None:
         raise ConfigError(

@@ -30,7 +30,7 @@ class Mark:
     Attributes
     ----------
     box : tuple of float
-        x1, y1, x2, y2 in pixels of the image; what is outside is cut off.
+        x1, y1, x2, y2 in pixels of the image; what is outside is cut off. Nowhere in a legend.
     text : str
         Its label; none if empty.
     colour : str
@@ -41,7 +41,7 @@ class Mark:
         Of less weight than others.
     """
 
-    box: Box
+    box: Box = (0.0, 0.0, 0.0, 0.0)
     text: str = ""
     colour: str = "blue"
     is_dashed: bool = False

@@ -28,7 +28,12 @@ def left(budget: int | None = None) -> int:
         Bytes that this process may hold in all; without one, a share of the free memory may be taken.
     """
     fitting = int(free_memory() * _SHARE)
-    return fitting if budget is None else max(0, min(fitting, budget - held()))
+    return fitting if budget is None else min(fitting, spare(budget))
+
+
+def spare(budget: int) -> int:
+    """Return what this process may still take of a budget in bytes."""
+    return max(0, budget - held())
 
 
 def held() -> int:
@@ -48,10 +53,11 @@ def check_fits(rules: int, bytes_a_rule: int, budget: int | None = None) -> None
     do in any budget, also where the process held more before.
     """
     size, free = rules * bytes_a_rule, free_memory()
-    if budget is not None and rules > _LEAST and size > (spare := max(0, budget - held())) and spare < free:
+    within = free if budget is None else spare(budget)
+    if rules > _LEAST and within < min(size, free):
         raise ConfigError(
             f"rules: got {rules:,}, for which about {size / 1e9:.1f} GB are needed, expected at most the "
-            f"{spare / 1e9:.1f} GB that --memory leaves. Raise --memory, min_count or min_confidence, or "
+            f"{within / 1e9:.1f} GB that --memory leaves. Raise --memory, min_count or min_confidence, or "
             "choose a superset_filter."
         )
     if size > free:

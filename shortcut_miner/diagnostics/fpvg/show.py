@@ -19,7 +19,7 @@ from shortcut_miner.datasets.pictures import (
 )
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_folder
 from shortcut_miner.drawing.pillow import check_pillow
-from shortcut_miner.errors import ConfigError, SourceError, examples, near_names
+from shortcut_miner.errors import ConfigError, SourceError, examples, no_such_question
 from shortcut_miner.options import PathTexts
 from shortcut_miner.sources.images.regions import read_regions
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 # Drawn in this order: what a question is about lies over the rest. Colour, and whether dashed.
 _LOOKS = {"irrelevant": ("vermilion", True), "relevant": ("blue", False)}
-_EXPECTED = "the files that it was built from"
 
 
 def show(
@@ -70,7 +69,7 @@ def show(
     question, lists = _question(folder, question_id)
     image_id = question["image_id"]
     found = find_files(images, [image_id])
-    files = needed(files_of_build(path, "detections", detections), path, "detections", _EXPECTED)
+    files = needed(files_of_build(path, "detections", detections), path, "detections")
     reading = read_regions(
         files,
         info=files_of_build(path, "detections_info", detections_info),
@@ -95,7 +94,7 @@ def show(
     from shortcut_miner.drawing.sheets import Panel, Sheet
 
     legend = [
-        Mark(box=(0, 0, 0, 0), text=f"{name}: {fields[name]}", colour=colour, is_dashed=is_dashed)
+        Mark(text=f"{name}: {fields[name]}", colour=colour, is_dashed=is_dashed)
         for name, (colour, is_dashed) in reversed(_LOOKS.items())
     ]
     sheet = Sheet(
@@ -112,10 +111,7 @@ def _question(folder: FpvgFolder, question_id: str) -> tuple[dict[str, Any], dic
     """Return a question, and its lists."""
     known = folder.questions["question_id"]
     if question_id not in known:
-        raise ConfigError(
-            f"question_id: got {question_id!r}, expected one of the {len(known):,} questions of "
-            f"{folder.path}, such as {examples(known.head(3))}.{near_names(question_id, known)} Check the id."
-        )
+        raise no_such_question(question_id, known, folder.path)
     is_asked = pl.col("question_id") == question_id
     question = folder.questions.row(by_predicate=is_asked, named=True)
     lists = folder.regions.row(by_predicate=is_asked, named=True)

@@ -21,7 +21,7 @@ from shortcut_miner.datasets.pictures import (
 )
 from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder, read_folder
 from shortcut_miner.drawing.pillow import check_pillow
-from shortcut_miner.errors import ConfigError, SourceError, examples, near_names
+from shortcut_miner.errors import ConfigError, SourceError, examples, no_such_question
 from shortcut_miner.options import PathTexts
 from shortcut_miner.sources.images.regions import read_regions
 from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
@@ -34,7 +34,6 @@ SHOWN = 4  # swaps, unless told otherwise
 ROLES = tuple(
     f"{side}{role}" for side in ("", "donor_") for role in ("detections", "detections_info", "scene_graphs")
 )
-_EXPECTED = "the files that it was built from"
 _LEGEND = {"blue": "the region that changes", "vermilion": "the donor, whose features it takes"}
 
 
@@ -133,7 +132,7 @@ def show(
         lines=(f"answer: {question['answer']}; question {question_id}, image {question['image_id']}; "
                f"{fields['swaps']} swaps",),
         legend=tuple(
-            Mark(box=(0, 0, 0, 0), text=text, colour=colour)
+            Mark(text=text, colour=colour)
             for colour, text in list(_LEGEND.items())[: max(map(len, rows))]
         ),
         rows=tuple(rows),
@@ -145,10 +144,7 @@ def _question(folder: SwapMixFolder, path: Path, question_id: str) -> dict[str, 
     known = folder.questions["question_id"]
     planned = folder.questions.filter(pl.col("row_count") > 1)["question_id"].head(3)
     if question_id not in known:
-        raise ConfigError(
-            f"question_id: got {question_id!r}, expected one of the {len(known):,} questions of {path}, such "
-            f"as {examples(planned)}.{near_names(question_id, known)} Check the id."
-        )
+        raise no_such_question(question_id, known, path, planned)
     question = folder.questions.row(by_predicate=pl.col("question_id") == question_id, named=True)
     if (question["row_count"] or 0) < 2:
         reason = question["exclusion"] or "nothing in its image can be swapped"
@@ -191,7 +187,7 @@ def _boxes(
     files = files_of_build(path, f"{side}{role}", given.get(f"{side}{role}"))
     own = side if files is not None else ""
     if files is None:  # donors are from the questions' files then
-        files = needed(files_of_build(path, role, given.get(role)), path, role, _EXPECTED)
+        files = needed(files_of_build(path, role, given.get(role)), path, role)
     reading: Any
     if is_detected:
         info = files_of_build(path, f"{own}detections_info", given.get(f"{own}detections_info"))

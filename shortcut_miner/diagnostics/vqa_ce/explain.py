@@ -10,7 +10,7 @@ import polars as pl
 from shortcut_miner.datasets.reports import shown_whole
 from shortcut_miner.diagnostics.vqa_ce.encoded import encode_folder
 from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder
-from shortcut_miner.errors import ConfigError, examples, near_names
+from shortcut_miner.errors import examples, no_such_question
 from shortcut_miner.mining.frames.lookup import find_rules
 from shortcut_miner.mining.matcher import match_pairs
 from shortcut_miner.schemas import ANTECEDENT
@@ -84,11 +84,7 @@ def explain(
     folder = read_folder(path)
     is_asked = folder.questions["question_id"] == question_id
     if not is_asked.any():
-        known = folder.questions["question_id"]
-        raise ConfigError(
-            f"question_id: got {question_id!r}, expected one of the {len(known):,} evaluated questions of "
-            f"{path}, such as {examples(known.head(3))}.{near_names(question_id, known)} Check the id."
-        )
+        raise no_such_question(question_id, folder.questions["question_id"], path, kind="evaluated ")
     only = dataclasses.replace(folder, questions=folder.questions.filter(is_asked))
     encoded = encode_folder(only)
     (_, _, fired), *_ = match_pairs(encoded.rules, encoded.rows)

@@ -165,9 +165,8 @@ def _colour(objects: list[str], name: str) -> str:
 def _legend(objects: list[str], *, has_others: bool) -> "tuple[Mark, ...]":
     from shortcut_miner.drawing.marks import Mark
 
-    nowhere = (0.0, 0.0, 0.0, 0.0)
-    own = [Mark(box=nowhere, text=name, colour=_colour(objects, name)) for name in objects]
-    others = Mark(box=nowhere, text="other detections", colour="grey", is_dashed=True, is_thin=True)
+    own = [Mark(text=name, colour=_colour(objects, name)) for name in objects]
+    others = Mark(text="other detections", colour="grey", is_dashed=True, is_thin=True)
     return (*own, *([others] if has_others else []))
 
 

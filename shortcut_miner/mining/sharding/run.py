@@ -13,7 +13,7 @@ from shortcut_miner.errors import BackendError, SourceError, reason_of
 from shortcut_miner.mining.antecedents import Antecedents, MiningConfig
 from shortcut_miner.mining.backends import Backend
 from shortcut_miner.mining.executors import RETRIES, Engine, resolve_engine
-from shortcut_miner.mining.memory import held, left
+from shortcut_miner.mining.memory import left, spare
 from shortcut_miner.mining.sharding.archives import ERRORS
 from shortcut_miner.mining.sharding.counting import Counted, count_rows
 from shortcut_miner.mining.sharding.found import Head, find_heads, merged, missing_groups
@@ -200,7 +200,7 @@ def _worker_share(memory: int | None, engine: Engine) -> int | None:
     """Return the bytes that a worker's process may hold; None if that is for itself to find out."""
     if engine.is_here or not engine.is_local:
         return memory
-    return (left() if memory is None else max(0, memory - held())) // engine.workers
+    return (left() if memory is None else spare(memory)) // engine.workers
 
 
 def _threads_of(engine: Engine, threads: int | None) -> int | None:
