@@ -83,16 +83,18 @@ def search(case: str, folder: Path, min_count: int, threads: int | None) -> dict
 
 
 def in_memory(rows: Any) -> Any:
-    """Return rows of files as arrays."""
+    """Return rows of files as arrays, in an order that has nothing to do with their classes, as questions have."""
     import numpy as np
 
+    from shortcut_miner.mining.sharding.counting import rows_at
     from shortcut_miner.transactions import Transactions
 
     blocks = list(rows.blocks())
     lengths = np.concatenate([np.diff(block.offsets) for block in blocks])
     fields = ("items", "classes", "weights")
     arrays = (np.concatenate([getattr(block, name) for block in blocks]) for name in fields)
-    return Transactions(np.concatenate([[0], np.cumsum(lengths)]), *arrays, rows.vocabulary)
+    by_class = Transactions(np.concatenate([[0], np.cumsum(lengths)]), *arrays, rows.vocabulary)
+    return rows_at(by_class, np.random.default_rng(0).permutation(len(rows)), rows.vocabulary)
 
 
 def compare(arguments: argparse.Namespace) -> None:

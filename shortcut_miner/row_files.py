@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from shortcut_miner.drafts import draft_of, drafted
 from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.row_arrays import NPZ_ERRORS
-from shortcut_miner.row_merging import Ints, Numbers, RowArrays, merge_equal_rows
+from shortcut_miner.row_merging import Ints, Numbers, RowArrays, merge_equal_rows, take_rows
 from shortcut_miner.transactions import Transactions, Vocabulary
 
 # A block of at most so many rows and items takes 30 MB, and 100 MB while it is read or written.
@@ -107,7 +107,7 @@ class RowWriter:
         The strings behind the numbers, or ranges in their place.
     merge : bool
         Whether rows of equal items, class and group become one row of their summed weight, as far as they
-        come to lie in one block.
+        come to lie in one block, whose rows are then in the order of their classes.
     """
 
     def __init__(self, folder: Path, vocabulary: Vocabulary, merge: bool = True) -> None:
@@ -193,10 +193,13 @@ class RowWriter:
             self._room = (ROWS_A_GROUP, ITEMS_A_GROUP)
 
     def _joined(self) -> RowArrays:
-        """Return the rows that wait, and let none wait."""
+        """Return the rows that wait, and let none wait; merged ones by class, as they are searched."""
         parts, self._waiting = self._waiting, []
         joined = _concatenated(parts)
-        return merge_equal_rows(joined) if self._merge else joined
+        if not self._merge:
+            return joined
+        merged = merge_equal_rows(joined)
+        return take_rows(merged, np.argsort(merged.classes, kind="stable"))
 
     def _write(self, block: RowArrays) -> None:
         self._row_count += len(block.classes)

@@ -146,7 +146,7 @@ def test_class_and_group_keep_rows_apart(tmp_path: Path) -> None:
     rows = numbered([[3]] * 4, [0, 1, 0, 0], [1, 2, 4, 8])
     with RowWriter(tmp_path, rows.vocabulary) as writer:
         writer.append(rows, np.array([0, 0, 1, 0], np.int32))
-    assert read(writer.close()) == [(((3,), 0, 0), 9), (((3,), 1, 0), 2), (((3,), 0, 1), 4)]
+    assert read(writer.close()) == [(((3,), 0, 0), 9), (((3,), 0, 1), 4), (((3,), 1, 0), 2)]  # by class
 
 
 def test_equal_hashes_of_different_rows_merge_nothing(

@@ -22,8 +22,9 @@ from shortcut_miner.mining.kernels_numba.space import Found
 from shortcut_miner.mining.threads import shares, thread_count
 from shortcut_miner.transactions import Transactions
 
-# First items are cut into this many chunks a thread; each chunk costs a pass over all rows.
-_CHUNKS_A_THREAD = 8
+# First items are cut into this many chunks a thread, fewer where there is less work than that in each; every
+# chunk costs a pass over all rows, and two a thread even out what estimates of work miss.
+_CHUNKS_A_THREAD, _FEW_CHUNKS = 4, 2
 _LEAST_WORK = 1 << 22
 # A thread's output buffer has room for this many antecedents, or for its share of a fraction of all that may
 # be kept; memory is taken as it is filled.
@@ -136,9 +137,8 @@ def _search(
     if config.max_antecedent < 2 or not job.work[first:stop].any():
         return [], True
     work = job.work[first:stop]
-    count = _CHUNKS_A_THREAD * threads
-    if threads == 1:  # nothing to balance
-        count = min(count, 1 + int(work.sum()) // _LEAST_WORK)
+    few = 1 if threads == 1 else _FEW_CHUNKS * threads  # one thread has nothing to balance
+    count = min(_CHUNKS_A_THREAD * threads, max(few, int(work.sum()) // _LEAST_WORK))
     chunks = [(first + low, first + high) for low, high in shares(work, count)]
     gathered = Gathered(len(chunks), max(max_rules - (stop - first), 0))
     buffer_room = max(_FIRST_BUFFER, max_rules // (_BUFFERS_SHARE * threads))
