@@ -83,7 +83,7 @@ def search(case: str, folder: Path, min_count: int, threads: int | None) -> dict
 
 
 def in_memory(rows: Any) -> Any:
-    """Return rows of files as arrays, in an order that has nothing to do with their classes, as questions have."""
+    """Return rows of files as arrays, in an order that knows nothing of classes, as questions have."""
     import numpy as np
 
     from shortcut_miner.mining.sharding.counting import rows_at
