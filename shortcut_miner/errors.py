@@ -71,10 +71,14 @@ def shortened(text: str, most: int = _MAX_EXAMPLE) -> str:
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the start of a library's own message, without what follows an error number, or its name."""
+    r"""Return the start of a library's own message, without what follows an error number, or its name.
+
+    >>> reason_of(ValueError("no such type: \x0f\nat byte 3")), reason_of(KeyError())
+    ('no such type: \\x0f', 'KeyError')
+    """
     first = next(iter(str(error).splitlines()), "") or type(error).__name__
     told = getattr(error, "strerror", None) or re.sub(r" \(os error \d+\).*", "", first).rstrip(".")
-    return shortened(told, _MAX_REASON)
+    return shortened(visible(told), _MAX_REASON)
 
 
 def examples(values: Iterable[object], limit: int = MAX_EXAMPLES_SHOWN, total: int | None = None) -> str:
