@@ -1,18 +1,21 @@
 """What cutting a search into shards costs, at VQA v2's size: user + sys over the single search's.
 
-    python benchmarks/bench_sharding.py --runs 3
+    python benchmarks/bench_sharding.py --runs 3                   the search alone
+    python benchmarks/bench_sharding.py --runs 3 --builds WORLDS   a whole `vqa-ce build` from JSON
 
 The rows are those of ``scale_rows.py``. "single" mines them in one piece. Shards are mined one after
 another by one process, from rows in memory or, as a build in bounded memory has them, from files that are
 read again for every shard; what each found is written, and put together in the end. ``local[N]`` are
 processes, which get the rows by files. Each run is a process of its own, and cases take turns; kernels are
 loaded before the clock starts, but for the workers of ``local[N]``, whose start is part of the cost. All
-must find the same, to the last count.
+must find the same, to the last count, or write the same bytes. Worlds are looked for in WORLDS as
+world_SCALE, and generated there if missing.
 """
 
 import argparse
 import hashlib
 import json
+import shutil
 import statistics
 import sys
 import tempfile
@@ -20,7 +23,17 @@ import time
 from pathlib import Path
 from typing import Any
 
-from measuring import header, markdown_table, megabytes, run_child, seconds
+from measuring import (
+    Cost,
+    generated_world,
+    header,
+    input_options,
+    markdown_table,
+    median_cost,
+    megabytes,
+    run_child,
+    seconds,
+)
 
 PACKAGES = ("numba", "numpy", "pyarrow")
 CASES = ("single", "1", "2", "8", "64", "8 files", "64 files", "local[2]")
@@ -132,6 +145,39 @@ def compare(arguments: argparse.Namespace) -> None:
     print(markdown_table(["search", "wall", "user + sys", "over the first", "peak of the process"], rows))
 
 
+def compare_builds(arguments: argparse.Namespace) -> None:
+    """Run whole builds in turns, in one piece, in shards and by processes; print what each costs."""
+    print(header((*PACKAGES, "polars")), flush=True)
+    folder = generated_world(arguments.builds.resolve(), arguments.scale)
+    cases = {
+        "in one piece": [],
+        "`--shards 8`": ["--shards", "8"],
+        '`--executor "local[2]"`': ["--executor", "local[2]"],
+        '`--executor "local[2]" --shards 2`': ["--executor", "local[2]", "--shards", "2"],
+    }
+    costs: dict[str, list[Cost]] = {name: [] for name in cases}
+    told: set[str] = set()
+    with tempfile.TemporaryDirectory() as scratch:
+        for number in range(arguments.runs):
+            for place, (name, options) in enumerate(cases.items()):
+                out = Path(scratch) / f"{number}-{place}"
+                command = [sys.executable, "-m", "shortcut_miner", "vqa-ce", "build", *input_options(folder)]
+                costs[name].append(run_child([*command, *options, "--out", out, "--quiet"])[0])
+                told.add(hashlib.sha256((out / "manifest.json").read_bytes()).hexdigest())
+                shutil.rmtree(out)
+    if len(told) > 1:
+        raise SystemExit("the builds differ")
+    medians = {name: median_cost(found) for name, found in costs.items()}
+    base = medians["in one piece"]
+    rows = [
+        [name, seconds(one.wall), seconds(one.cpu), f"{one.cpu / base.cpu - 1:+.0%}",
+         f"{one.wall / base.wall - 1:+.0%}"]
+        for name, one in medians.items()
+    ]  # fmt: skip
+    print(f"- `vqa-ce build`, world of scale {arguments.scale:g}, medians of {arguments.runs}; same bytes\n")
+    print(markdown_table(["build", "wall", "user + sys", "CPU over the first", "wall over the first"], rows))
+
+
 def case_name(case: str) -> str:
     """Return a case in words."""
     if case == "single":
@@ -154,6 +200,8 @@ def main() -> None:
     parser.add_argument(
         "--cases", nargs="+", default=list(CASES), help="the first is what others are compared to"
     )
+    parser.add_argument("--builds", type=Path, help="folder of worlds: whole builds, not the search alone")
+    parser.add_argument("--scale", type=float, default=1, help="of the world that is built")
     parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--search", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -162,6 +210,8 @@ def main() -> None:
     elif arguments.search is not None:
         case, folder = arguments.search
         print(json.dumps(search(case, Path(folder), arguments.min_count, arguments.threads)))
+    elif arguments.builds is not None:
+        compare_builds(arguments)
     else:
         compare(arguments)
 
