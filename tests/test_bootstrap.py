@@ -19,17 +19,22 @@ text = st.sampled_from(["10", "9", "b", ""])
 rows = st.lists(st.tuples(text, st.none() | text, st.integers(0, 2), st.integers(-5, 5)), min_size=1)
 
 
-@given(rows, st.integers(0, 30), st.integers(0, 2**40))
+@given(rows, st.integers(0, 30), st.integers(0, 2**40), st.sampled_from([1, 3, 2**30 + 1, 2**44]))
 @settings(deadline=None)
 def test_sums_equal_those_of_clusters_drawn_one_by_one(
-    table: list[tuple[str, str | None, int, int]], resamples: int, seed: int
+    table: list[tuple[str, str | None, int, int]], resamples: int, seed: int, step: int
 ) -> None:
     schema = {"image": pl.String, "kind": pl.String, "series": pl.Int64, "value": pl.Int64}
     frame = pl.DataFrame(table, schema=schema, orient="row")
+    whole = frame["value"].to_numpy()
     sums = resampled_sums(
-        frame, [frame["value"].to_numpy(), np.ones(len(frame))], frame["series"].to_numpy(), 3,
+        frame, [whole, np.ones(len(frame)), whole**2 * 7, whole * step], frame["series"].to_numpy(), 3,
         by=["kind"], clusters="image", resamples=resamples, seed=seed,
     )  # fmt: skip
+
+    def columns(values: list[int]) -> list[int]:
+        return [sum(values), len(values), 7 * sum(value**2 for value in values), sum(values) * step]
+
     kinds = sorted({kind for _, kind, _, _ in table if kind is not None})
     kinds += [None] if any(kind is None for _, kind, _, _ in table) else []
     assert sums.subgroups.rows() == [("overall", "all"), *(("kind", kind) for kind in kinds)]
@@ -43,10 +48,10 @@ def test_sums_equal_those_of_clusters_drawn_one_by_one(
                 if of_series == series and (group == "overall" or kind == subgroup)
             ]
             cell = place * 3 + series
-            assert sums.totals[:, cell].tolist() == [sum(value for _, value in kept), len(kept)]
+            assert sums.totals[:, cell].tolist() == columns([value for _, value in kept])
             for at, clusters in enumerate(drawn):
                 values = [value for one in clusters for image, value in kept if image == images[one]]
-                assert sums.resampled[:, cell, at].tolist() == [sum(values), len(values)]
+                assert sums.resampled[:, cell, at].tolist() == columns(values)
 
 
 def test_resampled_counts_are_weighted_sums() -> None:

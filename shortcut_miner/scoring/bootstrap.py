@@ -6,6 +6,7 @@ more than each image's own sum. Sums are of integers, hence exact whatever their
 block sizes change no digit. Every figure of a resample (a mean, a share, a ratio) is made of such sums.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from scipy import sparse
 OVERALL = "overall"
 ALL = "all"
 
+_EXACT = 1 << 53  # float64 holds all whole numbers up to here
 _BLOCK = 25  # resamples at once: their counts for 40,000 images fit the processor's cache
 
 Floats = NDArray[np.float64]
@@ -83,14 +85,63 @@ def resampled_sums(
     names, cluster = numbered(rows[clusters])
     where = ((code * series_count + series).ravel(), np.tile(cluster, len(code)))
     shape = (len(subgroups) * series_count, len(names))
+    # No sum on a resample is of more rows than as many clusters as there are, all as large as the largest.
+    most_rows = len(names) * int(np.bincount(cluster, minlength=1).max())
+    packs = _packed(columns, most_rows)
     # Entries of one cell and cluster are added up here.
-    per_cluster = [sparse.csr_array((np.tile(one, len(code)), where), shape=shape) for one in columns]
-    totals = np.stack([one.sum(axis=1) for one in per_cluster]).astype(np.float64)
+    per_cluster = [sparse.csr_array((np.tile(one.values, len(code)), where), shape=shape) for one in packs]
+    pairs = list(zip(packs, per_cluster, strict=True))
+    totals = np.concatenate([one.unpacked(sums.sum(axis=1)) for one, sums in pairs])
     resampled = np.zeros((len(columns), shape[0], resamples))
     for first, weights in _multiplicities(len(names), resamples, seed):
-        for found, sums in zip(resampled, per_cluster, strict=True):
-            found[:, first : first + weights.shape[1]] = sums @ weights
+        drawn = np.concatenate([one.unpacked(sums @ weights) for one, sums in pairs])
+        resampled[:, :, first : first + weights.shape[1]] = drawn
     return Sums(subgroups, totals, resampled)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pack:
+    """Columns that are summed as one: of each value the digits of the first column are the lowest ones.
+
+    Attributes
+    ----------
+    values : ndarray of float64, rows
+        Whole numbers whose sums stay below 2^53.
+    steps, bounds : list of int
+        What each column's values are multiples of, and what the size of a sum of these multiples stays below.
+    """
+
+    values: Floats
+    steps: list[int]
+    bounds: list[int]
+
+    def unpacked(self, sums: Floats) -> Floats:
+        """Return the sums of each column, columns x the shape of `sums`."""
+        found = np.empty((len(self.steps), *sums.shape))
+        rest = sums
+        for one, step, bound in zip(found[:-1], self.steps, self.bounds, strict=False):
+            higher = np.floor(rest / bound)  # exact: bounds are powers of two
+            np.multiply(rest - higher * bound, step, out=one)
+            rest = higher
+        np.multiply(rest, self.steps[-1], out=found[-1])
+        return found
+
+
+def _packed(columns: Sequence[NDArray[Any]], most_rows: int) -> list[_Pack]:
+    """Return columns in order, as few packs as hold them: a pack takes the time of one column."""
+    packs: list[_Pack] = []
+    for column in columns:
+        values = np.asarray(column, np.float64)
+        step = int(np.gcd.reduce(values.astype(np.int64), initial=0)) or 1
+        bound = 1 << int(most_rows * np.abs(values).max(initial=0) / step + 1).bit_length()
+        last = packs[-1] if packs and packs[-1].values.min(initial=0) >= 0 else None
+        if last and (below := math.prod(last.bounds)) * bound <= _EXACT:
+            packs[-1] = _Pack(
+                last.values + below * (values / step), [*last.steps, step], [*last.bounds, bound]
+            )
+        else:
+            packs.append(_Pack(values / step, [step], [bound]))
+    return packs
 
 
 def subgroups_of(rows: pl.DataFrame, by: Sequence[str]) -> tuple[pl.DataFrame, Ints]:
