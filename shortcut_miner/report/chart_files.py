@@ -49,10 +49,9 @@ def write_charts(out: Path, rooms: Sequence[FoundRoom], pages: Sequence[RoomPage
         for name, spec in specs.items():
             text = json.dumps(spec, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False)
             (staging / f"{name}.vl.json").write_text(text + "\n", encoding="utf-8")
-            (staging / f"{name}.svg").write_text(
-                with_own_numbers(vl_convert.vegalite_to_svg(spec)), encoding="utf-8"
-            )
-            (staging / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(spec, scale=_SCALE))
+            svg = with_own_numbers(vl_convert.vegalite_to_svg(spec))
+            (staging / f"{name}.svg").write_text(svg, encoding="utf-8")
+            (staging / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
         record = Provenance(
             command=COMMAND,
             config=_options(),
@@ -80,7 +79,11 @@ def _options() -> dict[str, Any]:
 
 def _narrow(wide: dict[str, Any]) -> dict[str, Any]:
     """Return a configuration for charts on paper, with two names in a line of a legend."""
-    return wide | {"background": LIGHT["paper"], "legend": wide["legend"] | {"columns": 2}}
+    return wide | {
+        "background": LIGHT["paper"],
+        "legend": wide["legend"] | {"columns": 2},
+        "title": wide["title"] | {"limit": WIDTH},
+    }
 
 
 def _record(command: str, path: Path) -> InputRecord:

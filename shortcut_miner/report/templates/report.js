@@ -8,11 +8,23 @@ function drawCharts() {
   for (const [name, spec] of Object.entries(data.charts)) {
     const place = document.getElementById(name);
     const labelLimit = Math.max(105, Math.min(210, place.clientWidth * 0.36));
-    const columns = place.clientWidth < 440 ? 2 : 4;
-    const config = { ...data.config, axis: { ...data.config.axis, labelLimit }, legend: { ...data.config.legend, columns } };
+    const { axis, legend, title } = data.config;
+    const config = {
+      ...data.config, axis: { ...axis, labelLimit }, title: { ...title, limit: place.clientWidth },
+      legend: { ...legend, columns: place.clientWidth < 440 ? 2 : 4 },
+    };
+    inOneLine(spec, place.clientWidth - labelLimit);
     vegaEmbed(place, spec, { ...options, config }).catch((error) => {
       place.textContent = "This chart could not be drawn: " + error.message;
     });
+  }
+}
+
+/* Give names of a legend a line of their own only where there is no room for all in one. */
+function inOneLine(spec, room) {
+  for (const { encoding } of spec.layer) {
+    const names = encoding.color && encoding.color.legend && encoding.color.scale.domain;
+    if (names && names.reduce((sum, name) => sum + 6.5 * String(name).length + 24, 0) <= room) encoding.color.legend.columns = names.length;
   }
 }
 
