@@ -111,13 +111,12 @@ def _thumbnails(
 
 def _picture(path: Path) -> tuple[str, tuple[int, int]] | None:
     """Return a small JPEG as an address, and the size of the image; None of what can't be read."""
-    from shortcut_miner.drawing.photos import read_photo
+    from shortcut_miner.drawing.photos import read_photo, size_of
 
     try:
-        image = read_photo(path).image
+        size, image = size_of(path), read_photo(path, least=2 * _SIDE).image
     except SourceError:
         return None
-    size = image.size
     image.thumbnail((_SIDE, _SIDE))
     file = io.BytesIO()
     image.save(file, "JPEG", quality=_QUALITY, optimize=True)
