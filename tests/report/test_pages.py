@@ -66,10 +66,13 @@ def test_the_same_folder_gives_the_same_bytes(folders: Folders, tmp_path: Path) 
     moved = tmp_path / "elsewhere"
     shutil.copytree(folders.out, moved)
     code = "import sys; from shortcut_miner.report.report import write_html_report as w; w(*sys.argv[1:3])"
+    runs = {}
     for number, threads in enumerate(("1", "2")):
         environment = os.environ | {"PYTHONHASHSEED": str(number), "POLARS_MAX_THREADS": threads}
         out = tmp_path / f"{number}.html"
-        subprocess.run([sys.executable, "-c", code, moved, out], check=True, env=environment)
+        runs[out] = subprocess.Popen([sys.executable, "-c", code, moved, out], env=environment)
+    for out, run in runs.items():
+        assert run.wait() == 0
         assert out.read_bytes() == folders.page.read_bytes()
 
 

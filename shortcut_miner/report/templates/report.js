@@ -244,7 +244,7 @@ function ruleTable(place) {
   function thumbnail(image, row) {
     const found = data.thumbnails && data.thumbnails[image];
     if (!found) return null;
-    const made = element("div", { class: "thumbnail" }, element("img", { src: found.source, alt: "Image " + image, loading: "lazy" }));
+    const made = element("div", { class: "thumbnail" }, element("img", { src: found.source, alt: "Image " + image }));
     const wanted = new Set((columns.antecedent_objects || [])[row].map((one) => texts[one]));
     const boxes = (found.boxes || []).filter(([name]) => wanted.has(name));
     if (boxes.length) {
