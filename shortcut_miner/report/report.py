@@ -90,7 +90,7 @@ def write_html_report(
     Parameters
     ----------
     folder : path
-        What a ``build`` or ``score`` wrote, or a folder of such folders; never changed.
+        What a ``build``, ``score`` or ``mine`` wrote, or a folder of such folders; never changed.
     out : path, optional
         The file to write; without it everything is made and thrown away.
     scores : sequence of path

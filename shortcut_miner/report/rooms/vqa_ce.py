@@ -16,7 +16,7 @@ from shortcut_miner.report.rooms.models import (
     with_figures,
 )
 from shortcut_miner.report.rooms.vqa_ce_models import model_sections
-from shortcut_miner.report.rule_examples import rule_examples
+from shortcut_miner.report.rule_examples import Examples, rule_examples
 from shortcut_miner.report.rule_rows import chosen_rules, rule_rows
 from shortcut_miner.report.theme import MODALITY_COLOURS, SUBSET_COLOURS, VERDICT_COLOURS
 from shortcut_miner.schemas import MODALITIES, SUBSETS, VERDICTS, antecedent_columns
@@ -59,23 +59,33 @@ def _numbers(folder: VqaCeFolder) -> tuple[Number, ...]:
         )
         for name in SUBSETS
     ]  # fmt: skip
-    kinds = dict(folder.rules["modality"].value_counts().iter_rows())
-    of_kinds = ", ".join(
+    return (
+        *subsets,
+        Number(
+            value=f"{len(folder.rules):,}", label="rules", note=kinds_in_words(folder.rules) or "none found"
+        ),
+    )
+
+
+def kinds_in_words(rules: pl.DataFrame) -> str:
+    """Return how many rules there are of each kind."""
+    kinds = dict(rules["modality"].value_counts().iter_rows())
+    return ", ".join(
         f"{kinds[name]:,} {name.removesuffix('s') if kinds[name] == 1 else name}"
         for name in MODALITIES
         if name in kinds
     )
-    return (*subsets, Number(value=f"{len(folder.rules):,}", label="rules", note=of_kinds or "none found"))
 
 
-def _rule_count(rules: pl.DataFrame) -> str:
+def rule_count(rules: pl.DataFrame) -> str:
+    """Return how many rules there are, in words."""
     return "1 rule" if len(rules) == 1 else f"{len(rules):,} rules"
 
 
 def _summary(folder: VqaCeFolder) -> str:
     counts = folder.manifest["counts"]
     return (
-        f"{counts['train_questions']:,} training questions give {_rule_count(folder.rules)}: question words "
+        f"{counts['train_questions']:,} training questions give {rule_count(folder.rules)}: question words "
         f"and detected objects that go with one answer. They sort "
         f"{len(folder.split):,} validation questions."
     )
@@ -265,7 +275,7 @@ def rule_lengths(rules: pl.DataFrame) -> Figure:
     ) if len(table) else None  # fmt: skip
     return Figure(
         name="rule-lengths", title="Rules by length and kind of items",
-        note=f"n = {_rule_count(rules)}.", charts=() if chart is None else (chart,), table=table,
+        note=f"n = {rule_count(rules)}.", charts=() if chart is None else (chart,), table=table,
         headings={"length": "Items", "modality": "Kind", "count": "Rules"},
     )  # fmt: skip
 
@@ -318,17 +328,30 @@ def _rule_table(folder: VqaCeFolder, exploited: pl.DataFrame | None, most_rules:
     rules = chosen_rules(folder.rules, most_rules)
     examples = rule_examples(dataclasses.replace(folder, rules=rules))
     used = None if exploited is None else exploited.filter("is_exploited").select("model", "rule_id")
+    return rule_section(rules, len(folder.rules), examples, used)
+
+
+def rule_section(
+    rules: pl.DataFrame, total: int, examples: Examples, used: pl.DataFrame | None = None
+) -> Section:
+    """Return the table of rules.
+
+    Parameters
+    ----------
+    rules, total, examples, used
+        See :func:`shortcut_miner.report.rule_rows.rule_rows`.
+    """
+    has_questions = bool(examples.questions)
+    opened = "questions that it gets right and wrong" if has_questions else "its measures"
+    further = ", lift, leverage, q value, improvement and what validation rows say"
     cut = (
-        f" Of {len(folder.rules):,} rules it holds {len(rules):,}: the first by confidence, count, lift, "
-        "leverage, q value, improvement and what validation rows say."
-        if len(folder.rules) > len(rules)
+        f" Of {total:,} rules it holds {len(rules):,}: the first by confidence, count"
+        f"{further if has_questions else ' and lift'}."
+        if total > len(rules)
         else ""
     )
     return Section(
         title="All rules" if not cut else "The strongest rules",
-        text="Search for words, objects and answers; open a rule to see questions that it gets "
-        "right and wrong." + cut
-        if len(rules)
-        else "",
-        rules=rule_rows(rules, len(folder.rules), examples, used),
+        text=f"Search for words, objects and answers; open a rule to see {opened}.{cut}" if total else "",
+        rules=rule_rows(rules, total, examples, used),
     )

@@ -227,8 +227,8 @@ function ruleTable(place) {
       .map(([key, name]) => element("div", null, element("dt", null, name), element("dd", null, shown(columns[key][row]))));
     const by = columns.exploited_by && columns.exploited_by[row].length
       ? [element("div", null, element("dt", null, "exploited by"), element("dd", null, isolated(columns.exploited_by[row].map((one) => texts[one]).join(", "))))] : [];
-    const sides = element("div", { class: "sides" }, side("It is right on", data.supporting[row], row), side("It is wrong on", data.counterexamples[row], row));
-    return element("tr", { class: "detail" }, element("td", { colspan: heads.filter((head) => getComputedStyle(head).display !== "none").length }, sides, element("dl", null, ...by, ...measures)));
+    const sides = !data.questions.question_id ? null : element("div", { class: "sides" }, side("It is right on", data.supporting[row], row), side("It is wrong on", data.counterexamples[row], row));
+    return element("tr", { class: "detail" }, element("td", { colspan: heads.filter((head) => getComputedStyle(head).display !== "none").length }, ...(sides ? [sides] : []), element("dl", null, ...by, ...measures)));
   }
 
   function side(heading, positions, row) {
