@@ -29,6 +29,11 @@ _SUBSET_WORDS = {
     "counterexamples": "rules fire, all of them wrong",
     "hard": "no rule fires",
 }
+_ITEM_WORDS = {
+    "antecedent_words": "question words",
+    "antecedent_objects": "detected objects",
+    "antecedent_attributes": "values of columns",
+}
 _VERDICT_WORDS = {
     "real": "holds on validation rows, and beyond its parts",
     "redundant": "a shorter rule says as much",
@@ -67,6 +72,13 @@ def _numbers(folder: VqaCeFolder) -> tuple[Number, ...]:
     )
 
 
+def _items_in_words(rules: pl.DataFrame) -> str:
+    """Return what rules are made of."""
+    used = [words for name, words in _ITEM_WORDS.items() if name in rules and rules[name].list.len().sum()]
+    names = used or [*_ITEM_WORDS.values()][:2]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def kinds_in_words(rules: pl.DataFrame) -> str:
     """Return how many rules there are of each kind."""
     kinds = dict(rules["modality"].value_counts().iter_rows())
@@ -85,8 +97,8 @@ def rule_count(rules: pl.DataFrame) -> str:
 def _summary(folder: VqaCeFolder) -> str:
     counts = folder.manifest["counts"]
     return (
-        f"{counts['train_questions']:,} training questions give {rule_count(folder.rules)}: question words "
-        f"and detected objects that go with one answer. They sort "
+        f"{counts['train_questions']:,} training questions give {rule_count(folder.rules)}: "
+        f"{_items_in_words(folder.rules)} that go with one answer. They sort "
         f"{len(folder.split):,} validation questions."
     )
 
@@ -219,7 +231,7 @@ def _rules(folder: VqaCeFolder) -> Section:
     return Section(
         title="Rules",
         text=(
-            "A rule is a set of question words and detected objects, and the answer that goes with it. Its "
+            f"A rule is a set of {_items_in_words(folder.rules)}, and the answer that goes with it. Its "
             "confidence is the share of rows with that set which have that answer."
         ),
         figures=with_figures(

@@ -113,7 +113,7 @@ function ruleTable(place) {
     const select = element("select", { onchange: filter }, element("option", { value: "" }, "all"), ...names.map((name) => element("option", { value: name }, name)));
     return { key, select, label: names.length > 1 ? element("label", null, label, select) : null };
   };
-  const search = element("input", { type: "search", placeholder: "tennis racket", autocomplete: "off", spellcheck: "false", oninput: filter });
+  const search = element("input", { type: "search", placeholder: texts[columns.answer[0]], autocomplete: "off", spellcheck: "false", oninput: filter });
   const choices = [choice("Kind", "modality", distinct("modality")), choice("Verdict", "verdict", distinct("verdict"))];
   const models = columns.exploited_by ? [...new Set(columns.exploited_by.flat())].map((one) => texts[one]) : [];
   const used = element("select", { onchange: filter }, element("option", { value: "" }, "all rules"), ...models.map((name) => element("option", { value: name }, name)));
