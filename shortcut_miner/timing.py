@@ -2,11 +2,14 @@
 
 import contextlib
 import dataclasses
+import itertools
 import resource
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
+Item = TypeVar("Item")
 OnStage = Callable[[str], None]
 
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
@@ -47,6 +50,37 @@ def timed(costs: list[StageCost], stage: str, on_stage: OnStage | None = None) -
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     after = _children_peak()
     costs.append(StageCost(stage, wall, cpu, peak_memory(), after if after > before else 0))
+
+
+def in_parts(
+    items: Sequence[Item],
+    stage: str,
+    on_stage: OnStage | None,
+    unit: str,
+    *,
+    sizes: Sequence[int] | None = None,
+) -> Iterator[Item]:
+    """Give items one by one; tell `on_stage` before each how much is done.
+
+    Parameters
+    ----------
+    items : sequence
+        What a stage works on.
+    stage : str
+        Its name.
+    on_stage : callable or None
+        Told such as "draw: 12 of 300 pictures".
+    unit : str
+        What is counted; with sizes "MB".
+    sizes : sequence of int, optional
+        Bytes of each item, where these say more than their number.
+    """
+    ends = [0, *itertools.accumulate([1] * len(items) if sizes is None else sizes)]
+    said = [f"{end:,}" if sizes is None else f"{end / 1e6:,.1f}" for end in ends]
+    for item, done in zip(items, said, strict=False):
+        if on_stage is not None:
+            on_stage(f"{stage}: {done} of {said[-1]} {unit}")
+        yield item
 
 
 def peak_memory() -> int:

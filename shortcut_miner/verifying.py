@@ -21,6 +21,7 @@ from shortcut_miner.options import PathText, as_path, as_path_if_given
 from shortcut_miner.recorded_inputs import Record, is_recorded, places_below, recorded_inputs
 from shortcut_miner.sources.opening.files import facts_of_all, file_facts, system_errors
 from shortcut_miner.storage import MANIFEST, PROVENANCE_ERRORS, RUN_RECORD, read_provenance
+from shortcut_miner.timing import OnStage, in_parts
 
 FileState = Literal["same", "changed", "missing", "of another run"]
 InputState = Literal["same", "changed", "not found", "not looked for"]
@@ -74,7 +75,9 @@ class Verification:
         return all(state != "not found" for *_, state in self.inputs)
 
 
-def verify(folder: PathText, *, data_dir: PathText | None = None) -> Verification:
+def verify(
+    folder: PathText, *, data_dir: PathText | None = None, on_stage: OnStage | None = None
+) -> Verification:
     """Compare a folder with its manifest.
 
     Parameters
@@ -84,6 +87,8 @@ def verify(folder: PathText, *, data_dir: PathText | None = None) -> Verificatio
         names: that is finished first.
     data_dir : path, optional
         Folder whose files, and those of its folders, are searched for the inputs, by size and SHA-256.
+    on_stage : callable, optional
+        Told what is compared, and how many MB of how many.
 
     Raises
     ------
@@ -103,13 +108,16 @@ def verify(folder: PathText, *, data_dir: PathText | None = None) -> Verificatio
     listed = _listed(built)
     inputs = recorded_inputs(path, built.manifest)
     places = None if data is None else places_below(data)
-    files = {name: _file_state(built, name, digest) for name, digest in listed.items()}
+    sizes = [digest.size for digest in listed.values()]
+    parts = in_parts([*listed.items()], "files", on_stage, "MB", sizes=sizes)
+    files = {name: _file_state(built, name, digest) for name, digest in parts}
+    sought = in_parts(inputs, "inputs", on_stage, "MB", sizes=[one["size"] for one in inputs])
     return Verification(
         folder=path,
         command=built.command,
         files=files,
         counts=_counts(built, [name for name, state in files.items() if state == "same"]),
-        inputs=[(one["role"], one["name"], _input_state(one, places)) for one in inputs],
+        inputs=[(one["role"], one["name"], _input_state(one, places)) for one in sought],
         others=tuple(
             sorted(
                 one.name

@@ -23,6 +23,7 @@ from shortcut_miner.cli.layout import (
     wrapped,
 )
 from shortcut_miner.cli.options import Shown
+from shortcut_miner.cli.time_left import TimeLeft
 from shortcut_miner.errors import UNSEEN, visible
 
 if TYPE_CHECKING:
@@ -266,4 +267,5 @@ def progress(shown: Shown) -> "Iterator[OnStage | None]":
     bar = Progress(*columns, console=console, transient=True, refresh_per_second=5)
     with bar:
         task = bar.add_task("start", total=None)
-        yield lambda stage: bar.update(task, description=one_line(stage))
+        with_rest = TimeLeft()
+        yield lambda stage: bar.update(task, description=one_line(with_rest(stage)))

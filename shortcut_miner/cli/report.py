@@ -37,7 +37,7 @@ def report(
     Parameters
     ----------
     folder : Path
-        What a build or score command wrote, or a folder of such folders; it is never changed.
+        What a build or score command wrote, or mine, or a folder of such folders; it is never changed.
     scores : list of Path, optional
         Further folders that score commands wrote on the build.
     images : str, optional

@@ -47,7 +47,7 @@ def verify(
             on_stage(f"verify {folder}")
         from shortcut_miner.verifying import verify as verify_folder
 
-        found = verify_folder(folder, data_dir=data_dir)
+        found = verify_folder(folder, data_dir=data_dir, on_stage=on_stage)
     if shown.format == "json":
         print_json(document(found))
     else:

@@ -111,9 +111,9 @@ def find_files(images: str | None, ids: Sequence[str]) -> dict[str, Path]:
 
 def sizes_of(files: Mapping[str, Path]) -> pl.DataFrame:
     """Return the sizes of images, a :class:`shortcut_miner.schemas.Images`: some boxes are shares of them."""
-    from shortcut_miner.drawing.photos import read_photo
+    from shortcut_miner.drawing.photos import size_of
 
-    sizes = {image_id: read_photo(path).image.size for image_id, path in files.items()}
+    sizes = {image_id: size_of(path) for image_id, path in files.items()}
     return pl.DataFrame(
         {
             "image_id": list(sizes),

@@ -11,7 +11,7 @@ from shortcut_miner.journal import is_plain_name, sync
 from shortcut_miner.sources.opening.containers import zip_names
 from shortcut_miner.sources.opening.files import system_errors
 from shortcut_miner.sources.opening.streams import copy_unpacked
-from shortcut_miner.timing import OnStage
+from shortcut_miner.timing import OnStage, in_parts
 
 
 def unpack_members(
@@ -40,9 +40,7 @@ def unpack_members(
     draft = Path()
     try:
         draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-        for name, member in members.items():
-            if on_stage is not None:
-                on_stage(f"unpack {name}")
+        for name, member in in_parts([*members.items()], f"unpack {archive.name}", on_stage, "files"):
             copy_unpacked(archive / member, draft / name)
             sync(draft / name)
         draft.chmod(0o755)

@@ -14,6 +14,7 @@ from shortcut_miner.report.html import slug
 from shortcut_miner.report.pages import RoomPage
 from shortcut_miner.report.theme import LIGHT, config
 from shortcut_miner.storage import MANIFEST, InputRecord, Provenance, write_json
+from shortcut_miner.timing import OnStage, in_parts
 
 COMMAND = "report"
 WIDTH = 340  # pixels: 90 mm at 96 to the inch
@@ -27,7 +28,9 @@ def check_charts_target(out: Path) -> None:
     check_target(out, command=COMMAND, config=_options(), names=_NAMES, force=True)
 
 
-def write_charts(out: Path, rooms: Sequence[FoundRoom], pages: Sequence[RoomPage]) -> int:
+def write_charts(
+    out: Path, rooms: Sequence[FoundRoom], pages: Sequence[RoomPage], on_stage: OnStage | None = None
+) -> int:
     """Write every chart of some pages three times, with a manifest, and return how many charts there are.
 
     Parameters
@@ -36,6 +39,8 @@ def write_charts(out: Path, rooms: Sequence[FoundRoom], pages: Sequence[RoomPage
         The folder.
     rooms, pages : sequence
         What was read, and what it became.
+    on_stage : callable, optional
+        Told how many charts are drawn.
 
     Raises
     ------
@@ -46,13 +51,12 @@ def write_charts(out: Path, rooms: Sequence[FoundRoom], pages: Sequence[RoomPage
     folders = [one for room in rooms for one in room.folders]
     specs = dict(_specs(rooms, pages))
     with staged_folder(out, force=True) as staging:
-        for name, spec in specs.items():
+        for name, spec in in_parts([*specs.items()], "charts", on_stage, "charts"):
             text = json.dumps(spec, ensure_ascii=False, indent=1, sort_keys=True, allow_nan=False)
             (staging / f"{name}.vl.json").write_text(text + "\n", encoding="utf-8")
-            (staging / f"{name}.svg").write_text(
-                with_own_numbers(vl_convert.vegalite_to_svg(spec)), encoding="utf-8"
-            )
-            (staging / f"{name}.png").write_bytes(vl_convert.vegalite_to_png(spec, scale=_SCALE))
+            svg = with_own_numbers(vl_convert.vegalite_to_svg(spec))
+            (staging / f"{name}.svg").write_text(svg, encoding="utf-8")
+            (staging / f"{name}.png").write_bytes(vl_convert.svg_to_png(svg, scale=_SCALE))
         record = Provenance(
             command=COMMAND,
             config=_options(),
@@ -80,7 +84,11 @@ def _options() -> dict[str, Any]:
 
 def _narrow(wide: dict[str, Any]) -> dict[str, Any]:
     """Return a configuration for charts on paper, with two names in a line of a legend."""
-    return wide | {"background": LIGHT["paper"], "legend": wide["legend"] | {"columns": 2}}
+    return wide | {
+        "background": LIGHT["paper"],
+        "legend": wide["legend"] | {"columns": 2},
+        "title": wide["title"] | {"limit": WIDTH},
+    }
 
 
 def _record(command: str, path: Path) -> InputRecord:

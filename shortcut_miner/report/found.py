@@ -11,6 +11,7 @@ from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.storage import MANIFEST, read_json_file
 
 MOST_RULES = 20_000
+MINE = "mine"  # rules of any table, which have a page as rooms have
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class FoundRoom:
     Attributes
     ----------
     name : str
-        Of the room in :mod:`shortcut_miner.rooms`, such as "vqa_ce".
+        Of the room in :mod:`shortcut_miner.rooms`, such as "vqa_ce"; or "mine".
     place : str
         The build's folder among several; "" where the report is about one.
     build : BuiltFolder or None
@@ -88,11 +89,13 @@ def find_rooms(folder: Path, scores: Sequence[Path] = (), most_rules: int = MOST
 
 def _expected() -> str:
     names = ", ".join(name.replace("_", "-") for name in rooms.NAMES)
-    return f"what build or score of {names} wrote, or a folder of such folders"
+    return f"what build or score of {names}, or mine, wrote, or a folder of such folders"
 
 
 def _room(folder: BuiltFolder) -> str | None:
-    """Return the room of a folder, None for what no room wrote."""
+    """Return the room of a folder, or :data:`MINE`; None for what neither room nor ``mine`` wrote."""
+    if folder.command == MINE:
+        return MINE
     name, _, work = folder.command.partition(" ")
     room = name.replace("-", "_")
     return room if room in rooms.NAMES and work in ("build", "score") else None
@@ -131,7 +134,7 @@ def _put_together(
         (one, one, tuple(assigned[one.path])) for one in builds
     ]
     parts += [(one, None, (one,)) for one in alone]
-    order = {name: position for position, name in enumerate(rooms.NAMES)}
+    order = {name: position for position, name in enumerate((*rooms.NAMES, MINE))}
     parts.sort(key=lambda part: (order[str(_room(part[0]))], part[0].path.name))
     return [
         FoundRoom(str(_room(first)), "" if is_one else first.path.name, build, of_build)

@@ -1,5 +1,6 @@
 """Pages as one HTML file: template, style, scripts and data in it, nothing to load when it is opened."""
 
+import functools
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -67,6 +68,7 @@ def _text(name: str) -> str:
     return (files("shortcut_miner.report") / "templates" / name).read_text(encoding="utf-8")
 
 
+@functools.cache  # a second of work for the same 800 kB
 def vega_bundle() -> str:
     """Return Vega, Vega-Lite and Vega-Embed as one script that has no closing tag in it."""
     bundle = str(needs("vl_convert").javascript_bundle())

@@ -90,7 +90,7 @@ def write_html_report(
     Parameters
     ----------
     folder : path
-        What a ``build`` or ``score`` wrote, or a folder of such folders; never changed.
+        What a ``build``, ``score`` or ``mine`` wrote, or a folder of such folders; never changed.
     out : path, optional
         The file to write; without it everything is made and thrown away.
     scores : sequence of path
@@ -135,7 +135,9 @@ def write_html_report(
     warnings: list[str] = []
     if images is not None:
         with timed(costs, "draw", on_stage):
-            pictured = [with_thumbnails(page, images, detections, detections_info) for page in pages]
+            pictured = [
+                with_thumbnails(page, images, detections, detections_info, on_stage) for page in pages
+            ]
         pages = tuple(one.page for one in pictured)
         notes = [text for one in pictured for text in one.notes]
         warnings = [text for one in pictured for text in one.warnings]
@@ -146,7 +148,7 @@ def write_html_report(
     chart_count = 0
     if charts_target is not None:
         with timed(costs, "charts", on_stage):
-            chart_count = write_charts(charts_target, rooms, pages)
+            chart_count = write_charts(charts_target, rooms, pages, on_stage)
     return HtmlReport(
         out=target,
         charts=charts_target,

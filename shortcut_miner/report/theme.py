@@ -13,12 +13,13 @@ LIGHT = {
     "paper": "#fdfdfc",
     "panel": "#f4f5f3",
     "blue": "#1f6fb2",
-    "vermilion": "#c8500a",
+    "vermilion": "#c64f0a",
     "green": "#0b7f63",
     "amber": "#c98a00",
     "purple": "#a04c86",
     "sky": "#5aa9d6",
     "grey": "#8a939c",
+    "night": "#14181d",
 }
 DARK = {
     "ink": "#e8eaec",
@@ -33,7 +34,10 @@ DARK = {
     "purple": "#d486bb",
     "sky": "#8fd0f0",
     "grey": "#7e8892",
+    "night": "#14181d",
 }
+# Fills on which numbers are dark, on the light paper too.
+PALE = ("amber", "sky", "grey")
 SUBSET_COLOURS = {"easy": "blue", "counterexamples": "vermilion", "hard": "grey"}
 MODALITY_COLOURS = {"words": "blue", "objects": "amber", "attributes": "purple", "multimodal": "green"}
 VERDICT_COLOURS = {
@@ -68,11 +72,11 @@ def config() -> dict[str, Any]:
             "labelLimit": 130,
             "titlePadding": 8,
         },
-        "axisX": {"labelOverlap": "greedy", "labelSeparation": 6},
+        "axisX": {"labelOverlap": "parity", "labelSeparation": 6, "labelFlush": False},
         "legend": text | {"orient": "top", "title": None, "symbolType": "square", "labelLimit": 200},
         "title": {
             "color": LIGHT["ink"], "fontSize": 13, "fontWeight": 600, "anchor": "start", "offset": 8,
-            "frame": "group", "subtitleColor": LIGHT["muted"],
+            "frame": "bounds", "subtitleColor": LIGHT["muted"],
         },
         "text": {"color": LIGHT["ink"], "fontSize": 12},
     }  # fmt: skip

@@ -14,6 +14,7 @@ from shortcut_miner.options import PathTexts
 from shortcut_miner.report.pages import RoomPage, Section, label
 from shortcut_miner.sources.images.image_files import find_images
 from shortcut_miner.sources.images.regions import read_regions
+from shortcut_miner.timing import OnStage, in_parts
 
 MOST_IMAGES = 300
 _SIDE, _QUALITY = 264, 72  # pixels: twice as wide as shown
@@ -29,7 +30,11 @@ class Pictured:
 
 
 def with_thumbnails(
-    page: RoomPage, images: str, detections: PathTexts | None, info: PathTexts | None = None
+    page: RoomPage,
+    images: str,
+    detections: PathTexts | None,
+    info: PathTexts | None = None,
+    on_stage: OnStage | None = None,
 ) -> Pictured:
     """Return a page whose rule tables have pictures.
 
@@ -44,6 +49,8 @@ def with_thumbnails(
         Boxes with labels, to be drawn on the pictures; what is bad among them is left out.
     info : path or list of them, optional
         Second files of formats that need them.
+    on_stage : callable, optional
+        Told how many pictures are drawn.
 
     Raises
     ------
@@ -61,7 +68,7 @@ def with_thumbnails(
         found = find_images(images, wanted)
         shown = [one for one in wanted if one in found.images.places][:MOST_IMAGES]
         files = {one: Path(found.images.places[one]) for one in shown} if found.images.kind == "files" else {}
-        made, broken = _thumbnails(files, detections, info)
+        made, broken = _thumbnails(files, detections, info, on_stage)
         notes += [*found.notes, f"{len(made):,} of {len(wanted):,} images are shown with their questions"]
         if broken:
             warnings.append(f"images that can't be read: {len(broken):,} ({', '.join(broken[:3])})")
@@ -91,13 +98,16 @@ def _pictured(section: Section, made: Mapping[str, Any], wanted: int) -> Section
 
 
 def _thumbnails(
-    files: Mapping[str, Path], detections: PathTexts | None, info: PathTexts | None
+    files: Mapping[str, Path],
+    detections: PathTexts | None,
+    info: PathTexts | None,
+    on_stage: OnStage | None,
 ) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """Return a picture and boxes by image, and the files that are no picture."""
     boxes = {} if detections is None or not files else _boxes(detections, info, list(files))
     made: dict[str, dict[str, Any]] = {}
     broken = []
-    for image_id, path in files.items():
+    for image_id, path in in_parts([*files.items()], "draw", on_stage, "pictures"):
         picture = _picture(path)
         if picture is None:
             broken.append(path.name)
@@ -111,13 +121,12 @@ def _thumbnails(
 
 def _picture(path: Path) -> tuple[str, tuple[int, int]] | None:
     """Return a small JPEG as an address, and the size of the image; None of what can't be read."""
-    from shortcut_miner.drawing.photos import read_photo
+    from shortcut_miner.drawing.photos import read_photo, size_of
 
     try:
-        image = read_photo(path).image
+        size, image = size_of(path), read_photo(path, least=2 * _SIDE).image
     except SourceError:
         return None
-    size = image.size
     image.thumbnail((_SIDE, _SIDE))
     file = io.BytesIO()
     image.save(file, "JPEG", quality=_QUALITY, optimize=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from shortcut_miner.drawing.photos import read_photo
+from shortcut_miner.drawing.photos import FORMATS, read_photo, size_of
 from shortcut_miner.errors import SourceError
 
 RED, GREEN = (255, 0, 0), (0, 255, 0)
@@ -35,6 +35,33 @@ def test_exif_turns_an_image(tmp_path: Path) -> None:
     assert photo.image.size == (20, 40)
     assert [photo.image.getpixel((10, y)) for y in (5, 35)] == [RED, GREEN]
     assert photo.scales == (1, 1)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("orientation", [None, *range(1, 9)])
+def test_the_size_is_known_before_an_image_is_decoded(
+    tmp_path: Path, form: str, orientation: int | None
+) -> None:
+    path, image = tmp_path / "image", two_colours()
+    exif = image.getexif()
+    if orientation:
+        exif[0x0112] = orientation
+    image.save(path, form, exif=exif)
+    assert size_of(path) == read_photo(path).image.size
+
+
+def test_a_large_jpeg_may_come_smaller(tmp_path: Path) -> None:
+    path = tmp_path / "large.jpg"
+    two_colours().resize((800, 400)).save(path)
+    sizes = {least: read_photo(path, least=least).image.size for least in (50, 100, 101, 250, 1000)}
+    assert sizes == {50: (100, 50), 100: (200, 100), 101: (400, 200), 250: (800, 400), 1000: (800, 400)}
+    assert size_of(path) == (800, 400)
+
+
+def test_what_is_no_image_has_no_size(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_text("no image")
+    with pytest.raises(SourceError, match=r"a\.png: got .*, expected a whole image \(JPEG, PNG"):
+        size_of(tmp_path / "a.png")
 
 
 def test_an_image_stays_as_its_boxes_saw_it(tmp_path: Path) -> None:

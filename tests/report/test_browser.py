@@ -12,6 +12,7 @@ import pytest
 from report.folders import PLAIN, Folders, build_rows
 from report.test_hostile import hostile_rows, write_hostile_page
 
+from shortcut_miner.cli.run import run
 from shortcut_miner.report.report import write_html_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -271,3 +272,19 @@ def test_a_page_without_rules_works(browser: Any, tmp_path: Path) -> None:
     look(browser, page)
     assert browser.get_log("browser") == []
     assert "No rules." in told(browser)
+
+
+def test_rules_without_questions_open_to_their_measures(browser: Any, tmp_path: Path) -> None:
+    rows = "".join(
+        f"{word},{answer}\n" for word, answer in (("win", "spam"), ("lunch", "ham")) for _ in range(4)
+    )
+    (tmp_path / "table.csv").write_text("words,answer\n" + rows)
+    mine = ["mine", str(tmp_path / "table.csv"), "--words", "words", "--min-count", "3"]
+    assert run([*mine, "--out", str(tmp_path / "mined")]) == 0
+    write_html_report(tmp_path / "mined", tmp_path / "report.html")
+    look(browser, tmp_path / "report.html")
+    browser.execute_script("document.querySelector('.rules tr.rule button').click()")
+    detail = browser.execute_script("return document.querySelector('tr.detail').textContent")
+    assert "rows where it fires4" in detail
+    assert "It is right on" not in detail
+    assert browser.get_log("browser") == []

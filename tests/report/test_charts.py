@@ -1,12 +1,14 @@
 """Charts show the numbers of the tables that they come from, read back out of the Vega-Lite specification."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import altair as alt
 import polars as pl
 import pytest
+import vl_convert
 from report.folders import Folders
 
 import shortcut_miner as sm
@@ -16,7 +18,7 @@ from shortcut_miner.report.charts.intervals import interval_dots
 from shortcut_miner.report.found import find_rooms
 from shortcut_miner.report.pages import Figure
 from shortcut_miner.report.report import room_page
-from shortcut_miner.report.theme import DARK, LIGHT
+from shortcut_miner.report.theme import DARK, LIGHT, PALE
 from shortcut_miner.schemas import SUBSETS, VERDICTS
 
 
@@ -232,7 +234,7 @@ def test_accuracy_by_question_type(folders: Folders, figures: dict[tuple[str, st
         for row in values(chart)
     }
     expected = {
-        (f"{row['subgroup']} ({row['n']})", row["model"]): (row["value"], row["low"], row["high"])
+        (f"{row['subgroup']} ({row['n']:,})", row["model"]): (row["value"], row["low"], row["high"])
         for row in scores.to_dicts()
     }
     assert 0 < len(shown) <= len(expected)
@@ -323,10 +325,42 @@ def test_a_value_without_an_interval_is_shown_without_one() -> None:
     assert values(interval_dots(table, row="model", unit="percent"))[0]["label"] == "50.0"
 
 
-def test_differences_are_drawn_from_zero() -> None:
+def test_differences_are_drawn_from_zero_with_room_for_the_lowest_point() -> None:
     table = pl.DataFrame({"model": ["m"], "value": [-2.0], "low": [-5.0], "high": [1.0]})
     chart = interval_dots(table, row="model", unit="points", domain=None)
     assert {"zero": 0} in values(chart)
+    start, end = chart.to_dict()["layer"][1]["encoding"]["x"]["scale"]["domain"]
+    assert start < -5
+    assert end > 1
+    assert values(chart)[1]["label"] == "\u22122.0 [\u22125.0, 1.0]"
+
+
+def test_charts_side_by_side_have_one_axis(figures: dict[tuple[str, str], Figure]) -> None:
+    several = [figure.charts for figure in figures.values() if len(figure.charts) > 1]
+    assert len(several) > 10
+    for charts in several:
+        layers = [next(one for one in chart.to_dict()["layer"] if "x" in one["encoding"]) for chart in charts]
+        assert len({json.dumps(layer["encoding"]["x"]["scale"]) for layer in layers}) == 1
+
+
+def test_numbers_on_pale_fills_are_dark() -> None:
+    for fill in ("blue", "vermilion", "green", "purple", *PALE):
+        for palette in (LIGHT, DARK):
+            number = palette["night" if fill in PALE else "paper"]
+            assert contrast(number, palette[fill]) >= 4.5, fill
+    table = pl.DataFrame({"name": ["a", "a"], "part": ["x", "y"], "share": [60.0, 40.0]})
+    colours = {"x": "blue", "y": "grey"}
+    chart = share_bars(table, category="name", part="part", value="share", colours=colours, unit="%")
+    colour = chart.to_dict()["layer"][1]["encoding"]["color"]
+    assert colour["condition"]["test"]["oneOf"] == ["y"]
+    assert (colour["condition"]["value"], colour["value"]) == (LIGHT["night"], LIGHT["paper"])
+
+
+def test_names_with_an_answer_have_it_in_a_line_of_its_own(figures: dict[tuple[str, str], Figure]) -> None:
+    svg = vl_convert.vegalite_to_svg(figures["vqa_ce", "exploited-shortcuts"].charts[0].to_dict())
+    first = values(figures["vqa_ce", "exploited-shortcuts"].charts[0])[0]["row"]
+    items, _, answer = first.partition(" \u2192 ")
+    assert re.search(rf"<tspan>{re.escape(items)}</tspan><tspan[^>]*>\u2192 {re.escape(answer)}</tspan>", svg)
 
 
 def test_the_plane_has_a_named_point_a_model() -> None:

@@ -119,6 +119,20 @@ def test_questions_have_pictures_with_boxes(tmp_path: Path, page: Path) -> None:
     assert report.warnings == ()
 
 
+def test_boxes_lie_where_they_are_on_large_images_that_are_turned(tmp_path: Path, page: Path) -> None:
+    built = build_rows(tmp_path / "rows", PLAIN, PLAIN)
+    images = draw(tmp_path / "images")
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    Image.new("RGB", (4000, 8000), "green").save(images / "COCO_val2014_000000000003.jpg", exif=exif)
+    table = boxes(tmp_path / "boxes.parquet")
+    write_html_report(built, page, images=str(images), detections=table)
+    shown = held(page)["thumbnails"]["3"]
+    assert shown["boxes"] == [["cat", 0, 0, 0.05, 0.05]]
+    with Image.open(io.BytesIO(base64.b64decode(shown["source"].split(",")[1]))) as small:
+        assert small.size == (264, 132)
+
+
 def test_pictures_by_a_pattern(tmp_path: Path, page: Path) -> None:
     built = build_rows(tmp_path / "rows", PLAIN, PLAIN)
     images = draw(tmp_path / "images", 2)

@@ -13,6 +13,7 @@ import pytest
 from report.folders import PLAIN, Folders, build_rows, data_of, text_of
 
 import shortcut_miner as sm
+from shortcut_miner.cli.run import run
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.report.report import write_html_report
 
@@ -66,10 +67,13 @@ def test_the_same_folder_gives_the_same_bytes(folders: Folders, tmp_path: Path) 
     moved = tmp_path / "elsewhere"
     shutil.copytree(folders.out, moved)
     code = "import sys; from shortcut_miner.report.report import write_html_report as w; w(*sys.argv[1:3])"
+    runs = {}
     for number, threads in enumerate(("1", "2")):
         environment = os.environ | {"PYTHONHASHSEED": str(number), "POLARS_MAX_THREADS": threads}
         out = tmp_path / f"{number}.html"
-        subprocess.run([sys.executable, "-c", code, moved, out], check=True, env=environment)
+        runs[out] = subprocess.Popen([sys.executable, "-c", code, moved, out], env=environment)
+    for out, writing in runs.items():
+        assert writing.wait() == 0
         assert out.read_bytes() == folders.page.read_bytes()
 
 
@@ -94,6 +98,29 @@ def test_a_build_without_scores_has_a_page(folders: Folders, page: Path, room: s
     written = write_html_report(folders.out / room, page)
     assert "Models" not in [section.title for section in written.rooms[0].sections]
     assert written.rooms[0].numbers
+
+
+def test_rules_of_any_table_have_a_page(tmp_path: Path, page: Path) -> None:
+    table = tmp_path / "table.jsonl"
+    rows = [{"words": ["win", "cash"], "answer": "spam"}, {"words": ["lunch"], "answer": "ham"}] * 4
+    table.write_text("\n".join(map(json.dumps, rows)))
+    assert (
+        run(["mine", str(table), "--words", "words", "--min-count", "3", "--out", str(tmp_path / "mined")])
+        == 0
+    )
+    rules = pl.read_parquet(tmp_path / "mined" / "rules.parquet")
+    (room,) = write_html_report(tmp_path / "mined", page).rooms
+    assert {one.label: one.value for one in room.numbers} == {
+        "rows": "8",
+        "rules": f"{len(rules)}",
+        "answers": "2",
+    }
+    text = page.read_text(encoding="utf-8")
+    held = data_of(text, RULES)
+    assert held["columns"]["rule_count"] == rules["rule_count"].to_list()
+    assert held["questions"] == {}
+    assert "open a rule to see its measures." in text_of(text)
+    assert [one.place for one in write_html_report(tmp_path, page).rooms] == ["mined"]
 
 
 # ---- odd folders ----

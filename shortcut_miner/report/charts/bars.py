@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import altair as alt
 import polars as pl
 
-from shortcut_miner.report.theme import LIGHT
+from shortcut_miner.report.theme import LIGHT, PALE
 
 _STEP, _THICKNESS = 24, 16  # pixels
 _LEGEND_LETTERS = 40
@@ -21,6 +21,7 @@ def bars(
     unit: str,
     colours: Mapping[str, str] | None = None,
     colour: str = "blue",
+    end: float | None = None,
 ) -> alt.LayerChart:
     """Return a bar a row, in the order of rows, with its label at its end.
 
@@ -36,6 +37,8 @@ def bars(
         Category -> a name of the palette.
     colour : str
         The palette's name for bars without one of their own.
+    end : float, optional
+        Of the axis, where several charts share it; see :func:`axis_end`.
     """
     rows = table.select(
         category=category,
@@ -50,8 +53,8 @@ def bars(
         x=alt.X(
             "value:Q",
             title=unit,
-            axis=alt.Axis(tickCount=4, format=",~f", domain=False),
-            scale=alt.Scale(domainMin=0, domainMax=_with_room(rows), nice=False),
+            axis=_axis(rows),
+            scale=alt.Scale(domainMin=0, domainMax=end or axis_end(rows), nice=False),
         ),
     )
     solid = base.mark_bar(height=_THICKNESS, cornerRadiusEnd=2).encode(
@@ -103,9 +106,11 @@ def share_bars(
         color=alt.Color("part:N", scale=scale, legend=_legend(order)),
         tooltip=_tooltip("category", "part", "value"),
     )
-    text = base.mark_text(color=LIGHT["paper"], fontSize=11, fontWeight=600).encode(
-        x=alt.X("value:Q", stack="zero", bandPosition=0.5), text=alt.Text("label:N")
-    )
+    is_pale = alt.FieldOneOfPredicate("part", [name for name in order if colours[name] in PALE])
+    text = base.mark_text(fontSize=11, fontWeight=600).encode(
+        x=alt.X("value:Q", stack="zero", bandPosition=0.5), text=alt.Text("label:N"),
+        color=alt.condition(is_pale, alt.value(LIGHT["night"]), alt.value(LIGHT["paper"])),
+    )  # fmt: skip
     return alt.LayerChart(layer=[solid, text]).properties(
         height=(_STEP + 2) * max(1, rows["category"].n_unique())
     )
@@ -134,8 +139,8 @@ def grouped_bars(
         x=alt.X(
             "value:Q",
             title=unit,
-            axis=alt.Axis(tickCount=4, format=",~f", domain=False),
-            scale=alt.Scale(domainMin=0, domainMax=_with_room(rows), nice=False),
+            axis=_axis(rows),
+            scale=alt.Scale(domainMin=0, domainMax=axis_end(rows), nice=False),
         ),
     )
     scale = alt.Scale(domain=order, range=[LIGHT[colours[name]] for name in order])
@@ -149,12 +154,18 @@ def grouped_bars(
     )
 
 
-def _with_room(rows: pl.DataFrame) -> float:
+def axis_end(rows: pl.DataFrame, value: str = "value", label: str = "label") -> float:
     """Return where an axis from 0 has to end for the longest bar to have room for the longest label."""
-    letters = max(map(len, rows["label"].to_list()), default=0)
-    label = min(_LETTER * letters + 10, _NARROW // 2)
-    longest = max(map(float, rows["value"].to_list()), default=0.0) or 1.0
-    return longest * _NARROW / (_NARROW - label)
+    letters = max(map(len, rows[label].to_list()), default=0)
+    room = min(_LETTER * letters + 10, _NARROW // 2)
+    longest = max(map(float, rows[value].to_list()), default=0.0) or 1.0
+    return longest * _NARROW / (_NARROW - room)
+
+
+def _axis(rows: pl.DataFrame) -> alt.Axis:
+    """Return the axis of values; counts have no ticks between whole numbers."""
+    step = 1 if rows["value"].dtype.is_integer() else alt.Undefined
+    return alt.Axis(tickCount=4, tickMinStep=step, format=",~f", domain=False)
 
 
 def _legend(names: Sequence[str]) -> alt.Legend:

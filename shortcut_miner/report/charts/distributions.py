@@ -24,7 +24,7 @@ def histograms(table: pl.DataFrame, *, parts: Mapping[str, str], unit: str, coun
     scale = alt.Scale(domain=order, range=[LIGHT[parts[name]] for name in order])
     rows = table.select("part", "low", "high", "count").to_dicts()
     base = alt.Chart(alt.InlineData(values=rows)).encode(
-        x=alt.X("low:Q", title=unit, axis=alt.Axis(grid=False), scale=alt.Scale(nice=False)),
+        x=alt.X("low:Q", title=unit, axis=alt.Axis(grid=False, tickCount=5), scale=alt.Scale(nice=False)),
         x2=alt.X2("high:Q"),
         color=alt.Color("part:N", scale=scale, legend=alt.Legend(symbolOpacity=1)),
         tooltip=[
@@ -34,9 +34,9 @@ def histograms(table: pl.DataFrame, *, parts: Mapping[str, str], unit: str, coun
             alt.Tooltip("count:Q", format=","),
         ],
     )
-    y = alt.Y("count:Q", title=counted, axis=alt.Axis(tickCount=4, format=",~f", domain=False))
+    y = alt.Y("count:Q", title=counted, axis=alt.Axis(tickCount=4, tickMinStep=1, format=",~f", domain=False))
     filled = base.mark_rect(opacity=0.2).encode(y=y, y2=alt.Y2Datum(0))
-    tops = base.mark_rule(strokeWidth=2.5, strokeCap="butt").encode(y=y)
+    tops = base.transform_filter("datum.count > 0").mark_rule(strokeWidth=2.5, strokeCap="butt").encode(y=y)
     return alt.LayerChart(layer=[filled, tops]).properties(height=220)
 
 

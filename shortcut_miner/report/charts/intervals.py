@@ -6,6 +6,12 @@ import polars as pl
 from shortcut_miner.report.theme import LIGHT
 
 _STEP = 26
+# Between names and the axis: a point at its start reaches out of it.
+_OFFSET = 10
+_LINE = 13  # pixels
+_ARROW = "lastindexof(datum.label, ' \u2192 ')"
+_MINUS = "\u2212"  # as axes have it
+_PADDING = 0.06  # of an axis, at both of its ends
 
 
 def interval_dots(
@@ -30,14 +36,20 @@ def interval_dots(
     title : str, optional
         Above the chart.
     domain : (float, float), optional
-        Of the axis; None makes it hold the data and 0, with a rule at 0, as for differences.
+        Of the axis; None makes it that of :func:`around_zero`. There is a rule at 0 within it.
     colour : str
         A name of the palette.
     """
     rows = table.select(row=row, value="value", low="low", high="high", label=_label())
-    scale = alt.Scale(domain=list(domain)) if domain else alt.Scale(zero=True, nice=True)
+    start, end = domain or around_zero(rows)
+    scale = alt.Scale(domain=[start, end], nice=False)
     base = alt.Chart(alt.InlineData(values=rows.to_dicts())).encode(
-        y=alt.Y("row:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, grid=True, offset=4))
+        y=alt.Y(
+            "row:N",
+            sort=None,
+            title=None,
+            axis=alt.Axis(ticks=False, domain=False, grid=True, offset=_OFFSET),
+        )
     )
     axis = alt.Axis(tickCount=3, domain=False)
     line = base.mark_rule(color=LIGHT[colour], strokeWidth=2.5, opacity=0.55).encode(
@@ -47,19 +59,28 @@ def interval_dots(
         x=alt.X("value:Q", title=unit, scale=scale, axis=axis),
         tooltip=[alt.Tooltip("row:N"), alt.Tooltip("label:N")],
     )
-    text = base.mark_text(align="left", dx=8, fontSize=12).encode(
+    text = base.mark_text(align="left", dx=10, fontSize=12).encode(
         x=alt.value("width"), text=alt.Text("label:N")
     )
     layers = [line, dot, text]
-    if domain is None:
+    if start < 0:
         zero = alt.Chart(alt.InlineData(values=[{"zero": 0}])).mark_rule(color=LIGHT["muted"])
         layers.insert(0, zero.encode(x=alt.X("zero:Q", title=unit, scale=scale, axis=axis)))
     chart = alt.LayerChart(layer=layers).properties(height=_STEP * max(1, len(rows)))
     return chart.properties(title=title) if title else chart
 
 
+def around_zero(table: pl.DataFrame) -> tuple[float, float]:
+    """Return an axis that holds all intervals of a table, and 0, with some room at both ends."""
+    values = [one for name in ("value", "low", "high") for one in table[name].drop_nulls().to_list()]
+    start, end = min(0.0, *values), max(0.0, *values)
+    room = _PADDING * (end - start or 1.0)
+    return start - room, end + room
+
+
 def _label() -> pl.Expr:
-    value, low, high = (pl.col(name).round(1).cast(pl.String) for name in ("value", "low", "high"))
+    digits = (pl.col(name).round(1).cast(pl.String) for name in ("value", "low", "high"))
+    value, low, high = (one.str.replace("-", _MINUS, literal=True) for one in digits)
     whole = pl.format("{} [{}, {}]", value, low, high)
     return pl.when(pl.col("low").is_null()).then(value).otherwise(whole)
 
@@ -76,6 +97,8 @@ def dumbbells(
     title: str | None = None,
 ) -> alt.LayerChart:
     """Return a line a row from one value to another, with a hollow and a full point at its ends.
+
+    A row's name goes on in a second line at its last arrow, so that narrow charts keep a rule's answer.
 
     Parameters
     ----------
@@ -96,7 +119,12 @@ def dumbbells(
         for column, name in zip(("start", "end"), names, strict=True)
     )
     scale, axis = alt.Scale(domain=[0, 100]), alt.Axis(tickCount=3, domain=False)
-    y = alt.Y("row:N", sort=None, title=None, axis=alt.Axis(ticks=False, domain=False, offset=4))
+    two_lines = f"[slice(datum.label, 0, {_ARROW}), slice(datum.label, {_ARROW} + 1)]"
+    names_axis = alt.Axis(
+        ticks=False, domain=False, offset=_OFFSET, labelOffset=-_LINE // 2, labelLineHeight=_LINE,
+        labelExpr=f"{_ARROW} < 0 ? datum.label : {two_lines}",
+    )  # fmt: skip
+    y = alt.Y("row:N", sort=None, title=None, axis=names_axis)
     base = alt.Chart(alt.InlineData(values=lines.to_dicts())).encode(y=y)
     line = base.mark_rule(strokeWidth=2, color=LIGHT["vermilion"], opacity=0.5).encode(
         x=alt.X("start:Q", title=unit, scale=scale, axis=axis), x2=alt.X2("end:Q")
@@ -117,8 +145,8 @@ def dumbbells(
             ],
         )
     )
-    text = base.mark_text(align="left", dx=8, fontSize=11, color=LIGHT["muted"]).encode(
+    text = base.mark_text(align="left", dx=10, fontSize=11, color=LIGHT["muted"]).encode(
         x=alt.value("width"), text=alt.Text("label:N")
     )
-    chart = alt.LayerChart(layer=[line, dots, text]).properties(height=(_STEP - 4) * max(1, len(table)))
+    chart = alt.LayerChart(layer=[line, dots, text]).properties(height=(_STEP + 8) * max(1, len(table)))
     return chart.properties(title=title) if title else chart

@@ -19,6 +19,7 @@ from shortcut_miner.report.pages import (
 from shortcut_miner.report.rooms.models import (
     Build,
     interval_figure,
+    n_of,
     room_page,
     scores_of,
     subgroups,
@@ -99,7 +100,7 @@ def exclusions(regions: pl.DataFrame) -> Figure:
         colours={"evaluable": "green"}, colour="grey",
     )  # fmt: skip
     return Figure(
-        name="questions", title="Which questions can be evaluated", note=f"n = {len(regions):,}.",
+        name="questions", title="Which questions can be evaluated", note=f"n = {len(regions):,} questions.",
         charts=(chart,) if len(table) else (), table=table,
         headings={"reason": "Question", "count": "Questions", "share": "Percent"},
     )  # fmt: skip
@@ -178,7 +179,8 @@ def categories(scores: pl.DataFrame, group: str, named: str) -> Figure:
     return Figure(
         name=f"quadrants{'-' if named else ''}{named}", table=table,
         title=f"The four quadrants{': ' if named else ''}{label(named)}",
-        note="Well grounded: the answer stays with the relevant regions alone, and changes without them.",
+        note=f"{n_of(table)} questions. Well grounded: the answer stays with the relevant regions alone, and "
+        "changes without them.",
         charts=(chart,) if len(table) else (), least_width=600,
         headings={"model": "Model", "category": "Quadrant", "n": "n", "value": "Percent", "low": "Low",
                   "high": "High"},

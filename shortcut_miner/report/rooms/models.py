@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import polars as pl
 
 from shortcut_miner.datasets.folders import BuiltFolder
-from shortcut_miner.report.charts.intervals import interval_dots
+from shortcut_miner.report.charts.intervals import around_zero, interval_dots
 from shortcut_miner.report.found import FoundRoom
 from shortcut_miner.report.pages import Figure, Grid, Number, RoomPage, Section, grid, label, labelled
 
@@ -88,33 +88,37 @@ def interval_figure(
     name, title, note
         As of a Figure.
     unit, domain
-        See :func:`shortcut_miner.report.charts.intervals.interval_dots`.
+        See :func:`shortcut_miner.report.charts.intervals.interval_dots`; all charts have one axis.
     colours : mapping of str to str, optional
         Heading -> a name of the palette.
     """
-    charts, tables = [], []
-    for heading, (metric, group, subgroup) in cells.items():
-        of_cell = scores.filter(
-            pl.col("metric") == metric, pl.col("group") == group, pl.col("subgroup") == subgroup
-        ).filter(pl.col("value").is_not_null())
-        if of_cell.is_empty():
-            continue
-        shown = labelled(of_cell, "model")
-        charts.append(
-            interval_dots(
-                shown, row="model", unit=unit, title=f"{heading} ({_n(of_cell)})", domain=domain,
-                colour=(colours or {}).get(heading, "blue"),
-            )
-        )  # fmt: skip
-        tables.append(of_cell)
+    of_cells = {
+        heading: scores.filter(
+            pl.col("metric") == metric, pl.col("group") == group, pl.col("subgroup") == subgroup,
+            pl.col("value").is_not_null(),
+        )
+        for heading, (metric, group, subgroup) in cells.items()
+    }  # fmt: skip
+    tables = {heading: one for heading, one in of_cells.items() if len(one)}
+    if domain is None and tables:
+        domain = around_zero(pl.concat(tables.values()))
+    charts = [
+        interval_dots(
+            labelled(of_cell, "model"), row="model", unit=unit, title=f"{heading} ({n_of(of_cell)})",
+            domain=domain, colour=(colours or {}).get(heading, "blue"),
+        )
+        for heading, of_cell in tables.items()
+    ]  # fmt: skip
     return Figure(
         name=name, title=title, note=note, charts=tuple(charts),
-        table=pl.concat(tables) if tables else scores.clear(), headings=SCORED, least_width=430,
+        table=pl.concat(tables.values()) if tables else scores.clear(), headings=SCORED, least_width=430,
     )  # fmt: skip
 
 
-def _n(scores: pl.DataFrame) -> str:
-    least, most = min(scores["n"].to_list()), max(scores["n"].to_list())
+def n_of(scores: pl.DataFrame) -> str:
+    """Return how many questions scores are of."""
+    counts = scores["n"].to_list() or [0]
+    least, most = min(counts), max(counts)
     return f"n = {least:,}" if least == most else f"n = {least:,} to {most:,}"
 
 

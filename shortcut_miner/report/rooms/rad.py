@@ -3,7 +3,7 @@
 import polars as pl
 
 from shortcut_miner.datasets.folders import BuiltFolder
-from shortcut_miner.report.charts.bars import bars, grouped_bars
+from shortcut_miner.report.charts.bars import axis_end, bars, grouped_bars
 from shortcut_miner.report.found import FoundRoom
 from shortcut_miner.report.pages import (
     Figure,
@@ -108,7 +108,7 @@ def skip_reasons(skipped: pl.DataFrame) -> Figure:
     table = with_shares(counted, "count")
     chart = bars(table, category="reason", value="count", label="label", unit="questions", colour="grey")
     return Figure(
-        name="skipped", title="Why questions are not asked again", note=f"n = {len(skipped):,}.",
+        name="skipped", title="Why questions are not asked again", note=f"n = {len(skipped):,} questions.",
         charts=(chart,) if len(table) else (), table=table,
         headings={"reason": "Reason", "count": "Questions", "share": "Percent"},
     )  # fmt: skip
@@ -122,11 +122,12 @@ def substitutes(pools: pl.DataFrame) -> Figure:
         .group_by("augmentation", maintain_order=True).head(MOST_SUBSTITUTES)
     )  # fmt: skip
     charts = []
+    table = table.with_columns(label=pl.Series([f"{one:,}" for one in table["count"]], dtype=pl.String))
     for (kind,), of_type in table.group_by("augmentation", maintain_order=True):
-        named = labelled(of_type, "substitute").with_columns(
-            label=pl.Series([f"{one:,}" for one in of_type["count"]], dtype=pl.String),
-        )
-        chart = bars(named, category="substitute", value="count", label="label", unit="answers in the pool")
+        chart = bars(
+            labelled(of_type, "substitute"), category="substitute", value="count", label="label",
+            unit="answers in the pool", end=axis_end(table, "count"),
+        )  # fmt: skip
         charts.append(chart.properties(title=str(kind)))
     return Figure(
         name="pools", title="What can be put in", table=table, charts=tuple(charts),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from shortcut_miner.datasets.folders import BuiltFolder
-from shortcut_miner.report.charts.bars import bars
+from shortcut_miner.report.charts.bars import axis_end, bars
 from shortcut_miner.report.charts.curves import curves
 from shortcut_miner.report.found import FoundRoom
 from shortcut_miner.report.pages import (
@@ -103,7 +103,7 @@ def swap_kinds(swaps: pl.DataFrame) -> Figure:
     )  # fmt: skip
     return Figure(
         name="kinds", title="Swaps by kind", charts=(chart,) if len(table) else (), table=table,
-        note=f"n = {len(swaps):,}; random: where too few similar ones are there.",
+        note=f"n = {len(swaps):,} swaps; random: where too few similar ones are there.",
         headings={"kind": "Kind", "count": "Swaps", "share": "Percent"},
     )  # fmt: skip
 
@@ -197,24 +197,17 @@ def class_flips(flips: pl.DataFrame) -> Figure:
         .sort("share", "swap_count", "from_class", descending=[True, True, False])
         .group_by("model", maintain_order=True).head(MOST_CLASSES)
     )  # fmt: skip
+    told = [f"{flipped:,} of {n:,}" for flipped, n in table.select("flip_count", "swap_count").iter_rows()]
+    table = table.with_columns(label=pl.Series(told, dtype=pl.String))
     models = flips["model"].unique(maintain_order=True).to_list()
     charts, tables = [], []
     for model in models:
         of_model = table.filter(pl.col("model") == model)
         if of_model.is_empty():
             continue
-        named = labelled(of_model, "from_class").with_columns(
-            label=pl.Series(
-                [
-                    f"{flipped:,} of {n:,}"
-                    for flipped, n in of_model.select("flip_count", "swap_count").iter_rows()
-                ],
-                dtype=pl.String,
-            ),
-        )
         chart = bars(
-            named, category="from_class", value="share", label="label", unit="percent of swaps",
-            colour="vermilion",
+            labelled(of_model, "from_class"), category="from_class", value="share", label="label",
+            unit="percent of swaps", colour="vermilion", end=axis_end(table, "share"),
         )  # fmt: skip
         charts.append(chart.properties(title=label(model)))
         tables.append(of_model)

@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce.outputs import VqaCeFolder, read_folder
-from shortcut_miner.report.charts.bars import bars, grouped_bars, share_bars
+from shortcut_miner.report.charts.bars import axis_end, bars, grouped_bars, share_bars
 from shortcut_miner.report.charts.distributions import histograms
 from shortcut_miner.report.found import FoundRoom
 from shortcut_miner.report.pages import Figure, Number, RoomPage, Section, labelled, percent, with_shares
@@ -16,7 +16,7 @@ from shortcut_miner.report.rooms.models import (
     with_figures,
 )
 from shortcut_miner.report.rooms.vqa_ce_models import model_sections
-from shortcut_miner.report.rule_examples import rule_examples
+from shortcut_miner.report.rule_examples import Examples, rule_examples
 from shortcut_miner.report.rule_rows import chosen_rules, rule_rows
 from shortcut_miner.report.theme import MODALITY_COLOURS, SUBSET_COLOURS, VERDICT_COLOURS
 from shortcut_miner.schemas import MODALITIES, SUBSETS, VERDICTS, antecedent_columns
@@ -28,6 +28,11 @@ _SUBSET_WORDS = {
     "easy": "some rule is right",
     "counterexamples": "rules fire, all of them wrong",
     "hard": "no rule fires",
+}
+_ITEM_WORDS = {
+    "antecedent_words": "question words",
+    "antecedent_objects": "detected objects",
+    "antecedent_attributes": "values of columns",
 }
 _VERDICT_WORDS = {
     "real": "holds on validation rows, and beyond its parts",
@@ -43,7 +48,8 @@ def page(room: FoundRoom) -> RoomPage:
     built, rules = None, []
     if room.build is not None:
         folder = read_folder(room.build.path)
-        built = _summary(folder), _numbers(folder), [_subsets(folder), _rules(folder)]
+        sections = [_subsets(folder), _rules(folder)] if len(folder.rules) else [_subsets(folder)]
+        built = _summary(folder), _numbers(folder), sections
         rules = [_rule_table(folder, scores_of(room, "exploited_shortcuts"), room.most_rules)]
     return room_page(room, TITLE, built, model_sections(room), rules)
 
@@ -58,16 +64,41 @@ def _numbers(folder: VqaCeFolder) -> tuple[Number, ...]:
         )
         for name in SUBSETS
     ]  # fmt: skip
-    kinds = dict(folder.rules["modality"].value_counts().iter_rows())
-    of_kinds = ", ".join(f"{kinds[name]:,} {name}" for name in MODALITIES if name in kinds)
-    return (*subsets, Number(value=f"{len(folder.rules):,}", label="rules", note=of_kinds or "none found"))
+    return (
+        *subsets,
+        Number(
+            value=f"{len(folder.rules):,}", label="rules", note=kinds_in_words(folder.rules) or "none found"
+        ),
+    )
+
+
+def _items_in_words(rules: pl.DataFrame) -> str:
+    """Return what rules are made of."""
+    used = [words for name, words in _ITEM_WORDS.items() if name in rules and rules[name].list.len().sum()]
+    names = used or [*_ITEM_WORDS.values()][:2]
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def kinds_in_words(rules: pl.DataFrame) -> str:
+    """Return how many rules there are of each kind."""
+    kinds = dict(rules["modality"].value_counts().iter_rows())
+    return ", ".join(
+        f"{kinds[name]:,} {name.removesuffix('s') if kinds[name] == 1 else name}"
+        for name in MODALITIES
+        if name in kinds
+    )
+
+
+def rule_count(rules: pl.DataFrame) -> str:
+    """Return how many rules there are, in words."""
+    return "1 rule" if len(rules) == 1 else f"{len(rules):,} rules"
 
 
 def _summary(folder: VqaCeFolder) -> str:
     counts = folder.manifest["counts"]
     return (
-        f"{counts['train_questions']:,} training questions give {len(folder.rules):,} rules: question words "
-        f"and detected objects that go with one answer. They sort "
+        f"{counts['train_questions']:,} training questions give {rule_count(folder.rules)}: "
+        f"{_items_in_words(folder.rules)} that go with one answer. They sort "
         f"{len(folder.split):,} validation questions."
     )
 
@@ -124,15 +155,16 @@ def frequent_answers(asked: pl.DataFrame) -> Figure:
         .group_by("subset", maintain_order=True).head(MOST_ANSWERS)
     )  # fmt: skip
     table = counted.with_columns(label=pl.format("{}%", pl.col("share").round(1)))
-    charts = []
+    charts, end = [], axis_end(table, "share")
     for name in SUBSETS:
         of_subset = table.filter(pl.col("subset") == name)
         if len(of_subset):
+            n = int((asked["subset"] == name).sum())
             chart = bars(
                 labelled(of_subset, "answer"), category="answer", value="share", label="label",
-                unit="percent of the subset", colour=SUBSET_COLOURS[name],
+                unit="percent of the subset", colour=SUBSET_COLOURS[name], end=end,
             )  # fmt: skip
-            charts.append(chart.properties(title=name))
+            charts.append(chart.properties(title=f"{name} (n = {n:,})"))
     return Figure(
         name="answers", title="The most frequent answers of each subset",
         note=f"The first {MOST_ANSWERS} answers, in percent of the subset's questions. After Figure 6.",
@@ -199,14 +231,14 @@ def _rules(folder: VqaCeFolder) -> Section:
     return Section(
         title="Rules",
         text=(
-            "A rule is a set of question words and detected objects, and the answer that goes with it. Its "
+            f"A rule is a set of {_items_in_words(folder.rules)}, and the answer that goes with it. Its "
             "confidence is the share of rows with that set which have that answer."
         ),
         figures=with_figures(
             [
                 confidence_histogram(figures),
                 rule_lengths(folder.rules),
-                best_modalities(figures),
+                best_modalities(figures, folder.manifest["counts"]["train_rows"]),
                 verdict_counts(folder.rules),
             ]
         ),
@@ -255,12 +287,12 @@ def rule_lengths(rules: pl.DataFrame) -> Figure:
     ) if len(table) else None  # fmt: skip
     return Figure(
         name="rule-lengths", title="Rules by length and kind of items",
-        note=f"n = {len(rules):,} rules.", charts=() if chart is None else (chart,), table=table,
+        note=f"n = {rule_count(rules)}.", charts=() if chart is None else (chart,), table=table,
         headings={"length": "Items", "modality": "Kind", "count": "Rules"},
     )  # fmt: skip
 
 
-def best_modalities(figures: dict[str, Any]) -> Figure:
+def best_modalities(figures: dict[str, Any], rows: int) -> Figure:
     """Return of what kind the most confident rule of a training row is (Figure 4)."""
     shares = figures.get("most_confident_rule_modality_share", {})
     table = pl.DataFrame(
@@ -273,7 +305,7 @@ def best_modalities(figures: dict[str, Any]) -> Figure:
     ) if len(table) else None  # fmt: skip
     return Figure(
         name="most-confident-rule", title="What kind of rule is the most confident one of a row",
-        note="Of the training rows on which some rule fires. After Figure 4.",
+        note=f"Of those of the {rows:,} training rows on which some rule fires. After Figure 4.",
         charts=() if chart is None else (chart,), table=table,
         headings={"modality": "Kind", "share": "Percent"},
     )  # fmt: skip
@@ -294,7 +326,8 @@ def verdict_counts(rules: pl.DataFrame) -> Figure:
     ) if len(known) else None  # fmt: skip
     return Figure(
         name="verdicts", title="Which rules stand up to scrutiny",
-        note="; ".join(f"{name}: {_VERDICT_WORDS[name]}" for name in order) + ".",
+        note=f"n = {len(known):,} rules. "
+        + "; ".join(f"{name}: {_VERDICT_WORDS[name]}" for name in order) + ".",
         charts=() if chart is None else (chart,), table=table,
         headings={"verdict": "Verdict", "count": "Rules", "share": "Percent", "meaning": "Meaning"},
     )  # fmt: skip
@@ -307,15 +340,30 @@ def _rule_table(folder: VqaCeFolder, exploited: pl.DataFrame | None, most_rules:
     rules = chosen_rules(folder.rules, most_rules)
     examples = rule_examples(dataclasses.replace(folder, rules=rules))
     used = None if exploited is None else exploited.filter("is_exploited").select("model", "rule_id")
+    return rule_section(rules, len(folder.rules), examples, used)
+
+
+def rule_section(
+    rules: pl.DataFrame, total: int, examples: Examples, used: pl.DataFrame | None = None
+) -> Section:
+    """Return the table of rules.
+
+    Parameters
+    ----------
+    rules, total, examples, used
+        See :func:`shortcut_miner.report.rule_rows.rule_rows`.
+    """
+    has_questions = bool(examples.questions)
+    opened = "questions that it gets right and wrong" if has_questions else "its measures"
+    further = ", lift, leverage, q value, improvement and what validation rows say"
     cut = (
-        f" Of {len(folder.rules):,} rules it holds {len(rules):,}: the first by confidence, count, lift, "
-        "leverage, q value, improvement and what validation rows say."
-        if len(folder.rules) > len(rules)
+        f" Of {total:,} rules it holds {len(rules):,}: the first by confidence, count"
+        f"{further if has_questions else ' and lift'}."
+        if total > len(rules)
         else ""
     )
     return Section(
         title="All rules" if not cut else "The strongest rules",
-        text="Search for words, objects and answers; open a rule to see questions that it gets "
-        "right and wrong." + cut,
-        rules=rule_rows(rules, len(folder.rules), examples, used),
+        text=f"Search for words, objects and answers; open a rule to see {opened}.{cut}" if total else "",
+        rules=rule_rows(rules, total, examples, used),
     )

@@ -66,7 +66,7 @@ def accuracy_by_question_type(scores: pl.DataFrame) -> Figure:
     frequent = table.filter(pl.col("subgroup").is_in(types[:MOST_TYPES]))
     charts = tuple(
         interval_dots(
-            labelled(of_model.with_columns(subgroup=pl.format("{} ({})", "subgroup", "n")), "subgroup"),
+            labelled(of_model.with_columns(subgroup=_with_n(of_model)), "subgroup"),
             row="subgroup", unit=UNIT, title=label(str(model)),
         )
         for (model,), of_model in frequent.group_by("model", maintain_order=True)
@@ -76,6 +76,12 @@ def accuracy_by_question_type(scores: pl.DataFrame) -> Figure:
         name="accuracy-by-question-type", title="Accuracy by question type", charts=charts, table=table,
         note=f"{cut}In brackets the number of questions.", headings=SCORED, least_width=430,
     )  # fmt: skip
+
+
+def _with_n(scores: pl.DataFrame) -> pl.Series:
+    """Return each subgroup with its number of questions in brackets."""
+    rows = scores.select("subgroup", "n").iter_rows()
+    return pl.Series([f"{subgroup} ({n:,})" for subgroup, n in rows], dtype=pl.String)
 
 
 def _differences(differences: pl.DataFrame) -> Figure:

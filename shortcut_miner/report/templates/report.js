@@ -8,11 +8,23 @@ function drawCharts() {
   for (const [name, spec] of Object.entries(data.charts)) {
     const place = document.getElementById(name);
     const labelLimit = Math.max(105, Math.min(210, place.clientWidth * 0.36));
-    const columns = place.clientWidth < 440 ? 2 : 4;
-    const config = { ...data.config, axis: { ...data.config.axis, labelLimit }, legend: { ...data.config.legend, columns } };
+    const { axis, legend, title } = data.config;
+    const config = {
+      ...data.config, axis: { ...axis, labelLimit }, title: { ...title, limit: place.clientWidth },
+      legend: { ...legend, columns: place.clientWidth < 440 ? 2 : 4 },
+    };
+    inOneLine(spec, place.clientWidth - labelLimit);
     vegaEmbed(place, spec, { ...options, config }).catch((error) => {
       place.textContent = "This chart could not be drawn: " + error.message;
     });
+  }
+}
+
+/* Give names of a legend a line of their own only where there is no room for all in one. */
+function inOneLine(spec, room) {
+  for (const { encoding } of spec.layer) {
+    const names = encoding.color && encoding.color.legend && encoding.color.scale.domain;
+    if (names && names.reduce((sum, name) => sum + 6.5 * String(name).length + 24, 0) <= room) encoding.color.legend.columns = names.length;
   }
 }
 
@@ -101,7 +113,7 @@ function ruleTable(place) {
     const select = element("select", { onchange: filter }, element("option", { value: "" }, "all"), ...names.map((name) => element("option", { value: name }, name)));
     return { key, select, label: names.length > 1 ? element("label", null, label, select) : null };
   };
-  const search = element("input", { type: "search", placeholder: "tennis racket", autocomplete: "off", spellcheck: "false", oninput: filter });
+  const search = element("input", { type: "search", placeholder: texts[columns.answer[0]], autocomplete: "off", spellcheck: "false", oninput: filter });
   const choices = [choice("Kind", "modality", distinct("modality")), choice("Verdict", "verdict", distinct("verdict"))];
   const models = columns.exploited_by ? [...new Set(columns.exploited_by.flat())].map((one) => texts[one]) : [];
   const used = element("select", { onchange: filter }, element("option", { value: "" }, "all rules"), ...models.map((name) => element("option", { value: name }, name)));
@@ -215,8 +227,8 @@ function ruleTable(place) {
       .map(([key, name]) => element("div", null, element("dt", null, name), element("dd", null, shown(columns[key][row]))));
     const by = columns.exploited_by && columns.exploited_by[row].length
       ? [element("div", null, element("dt", null, "exploited by"), element("dd", null, isolated(columns.exploited_by[row].map((one) => texts[one]).join(", "))))] : [];
-    const sides = element("div", { class: "sides" }, side("It is right on", data.supporting[row], row), side("It is wrong on", data.counterexamples[row], row));
-    return element("tr", { class: "detail" }, element("td", { colspan: heads.filter((head) => getComputedStyle(head).display !== "none").length }, sides, element("dl", null, ...by, ...measures)));
+    const sides = !data.questions.question_id ? null : element("div", { class: "sides" }, side("It is right on", data.supporting[row], row), side("It is wrong on", data.counterexamples[row], row));
+    return element("tr", { class: "detail" }, element("td", { colspan: heads.filter((head) => getComputedStyle(head).display !== "none").length }, ...(sides ? [sides] : []), element("dl", null, ...by, ...measures)));
   }
 
   function side(heading, positions, row) {
@@ -232,7 +244,7 @@ function ruleTable(place) {
   function thumbnail(image, row) {
     const found = data.thumbnails && data.thumbnails[image];
     if (!found) return null;
-    const made = element("div", { class: "thumbnail" }, element("img", { src: found.source, alt: "Image " + image, loading: "lazy" }));
+    const made = element("div", { class: "thumbnail" }, element("img", { src: found.source, alt: "Image " + image }));
     const wanted = new Set((columns.antecedent_objects || [])[row].map((one) => texts[one]));
     const boxes = (found.boxes || []).filter(([name]) => wanted.has(name));
     if (boxes.length) {
