@@ -13,6 +13,7 @@ from strategies import Table, encode, tables
 
 from shortcut_miner.encoding import encode_training, keep_top_answers
 from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.mining import memory
 from shortcut_miner.mining.antecedents import Antecedents, MiningConfig
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.miner import mine_antecedents, mine_first_items
@@ -200,6 +201,28 @@ def test_the_digest_of_rows_knows_no_blocks(monkeypatch: pytest.MonkeyPatch) -> 
     np.testing.assert_array_equal(whole.totals, parts.totals)
     heavier = dataclasses.replace(rows, weights=rows.weights + (np.arange(50) == 3))
     assert count_rows(heavier).digest != whole.digest
+
+
+def test_a_plan_with_other_arrays_than_were_written(tmp_path: Path) -> None:
+    rows = encode(skewed_rows(50, 8, seed=9))
+    mine_in_shards(rows, MiningConfig(min_count=2), Distribution(shards=2, work=tmp_path))
+    with np.load(tmp_path / PLAN) as archive:
+        members = dict(archive)
+    np.savez(tmp_path / PLAN, **members | {"order": members["order"] + np.int32(1)})
+    with pytest.raises(SourceError, match=r"plan\.npz: got other arrays than were written, expected"):
+        read_plan(tmp_path)
+
+
+def test_a_process_that_holds_its_memory_already_cuts_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "held", lambda: 10**12)
+    counts: dict[str, int] = {}
+    warnings: list[str] = []
+    rows = encode(skewed_rows(300, 20, seed=9))
+    config = MiningConfig(min_count=2, max_rules=10**6)
+    distribution = Distribution(memory=500_000_000)
+    found = mine_in_shards(rows, config, distribution, counts=counts, warnings=warnings)
+    assert_same(found, mine_antecedents(rows, config))
+    assert (counts, warnings) == ({"shards": 1}, [])
 
 
 def test_a_shard_of_more_rows_than_fit_is_halved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

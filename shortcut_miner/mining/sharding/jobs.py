@@ -16,6 +16,8 @@ from shortcut_miner.transactions import RowBlocks
 
 # Of the memory that is left, for rows; the rest is for what is found.
 ROWS_SHARE = 0.5
+# Bytes that rows may take in a process, whatever it held before: with less, every item would be a shard.
+_LEAST_ROOM = 32_000_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,7 @@ def room_for_rows(memory: int | None, parts: int = 1) -> int:
 
     So many parts are mined in it at a time.
     """
-    return int(left(memory) * ROWS_SHARE) // parts
+    return max(_LEAST_ROOM, int(left(memory) * ROWS_SHARE)) // parts
 
 
 def excess_text(needed: int, workers: int = 1) -> str:

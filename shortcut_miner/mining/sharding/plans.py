@@ -3,9 +3,12 @@
 import dataclasses
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.mining.antecedents import MiningConfig
@@ -18,6 +21,7 @@ from shortcut_miner.transactions import Transactions
 from shortcut_miner.version import __version__
 
 PLAN = "plan.npz"
+_ARRAYS = ("order", "class_counts", "groups")
 Group = tuple[int, int]  # first, stop: places in the order
 
 
@@ -145,11 +149,20 @@ def _expected_bytes(
 
 def write_plan(folder: Path, plan: Plan) -> None:
     """Write a plan to a work folder."""
-    facts = {"key": plan.key, "config": dataclasses.asdict(plan.config), "asked": plan.asked}
     groups = np.array(plan.groups, np.int64).reshape(-1, 2)
-    write_archive(
-        folder / PLAN, facts, {"order": plan.order, "class_counts": plan.class_counts, "groups": groups}
-    )
+    arrays: dict[str, npt.NDArray[Any]] = {
+        "order": plan.order, "class_counts": plan.class_counts, "groups": groups
+    }  # fmt: skip
+    facts = {"key": plan.key, "config": dataclasses.asdict(plan.config), "asked": plan.asked}
+    write_archive(folder / PLAN, facts | {"digest": _digest_of(arrays)}, arrays)
+
+
+def _digest_of(arrays: Mapping[str, npt.NDArray[Any]]) -> str:
+    """Return a digest of arrays: what is found is put together by them, without a further look at them."""
+    digest = hashlib.blake2b(digest_size=20)
+    for name in _ARRAYS:
+        digest.update(f"{arrays[name].dtype} {arrays[name].shape} ".encode() + arrays[name].tobytes())
+    return digest.hexdigest()
 
 
 def read_plan(folder: Path) -> Plan:
@@ -164,11 +177,14 @@ def read_plan(folder: Path) -> Plan:
     try:
         facts = read_facts(path)
         with opened(path) as archive:
-            order, class_counts = archive["order"], archive["class_counts"]
-            groups = tuple((int(first), int(stop)) for first, stop in archive["groups"])
+            arrays = {name: archive[name] for name in _ARRAYS}
+        if facts["digest"] != _digest_of(arrays):
+            raise ValueError("other arrays than were written")
+        groups = tuple((int(first), int(stop)) for first, stop in arrays["groups"])
         return Plan(
-            facts["key"], MiningConfig(**facts["config"]), order, class_counts, groups, facts["asked"]
-        )
+            facts["key"], MiningConfig(**facts["config"]), arrays["order"], arrays["class_counts"], groups,
+            facts["asked"],
+        )  # fmt: skip
     except (*ERRORS, TypeError) as error:
         raise SourceError(
             f"{path}: got {reason_of(error)}, expected the plan of a search in shards. "

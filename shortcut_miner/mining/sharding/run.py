@@ -29,7 +29,6 @@ from shortcut_miner.work_folders import one_run_in
 _BYTES_A_ROW = 1_500
 # So many shards a worker even out what estimates miss.
 _SHARDS_A_WORKER = 4
-_LITTLE = 16_000_000  # bytes that rows may take without a word, whatever the process held before
 _LOOK_SECONDS = 1.0
 # What Dask and submitit raise, which may not be installed, when a worker is gone.
 _LOSSES = ("KilledWorker", "UncompletedJobError", "FailedJobError")
@@ -141,7 +140,7 @@ def mine_in_shards(
         found = run_shards(plan, like, engine, on_stage, needed)
         if counts is not None:
             counts["shards"] = len(plan.groups)
-        if warnings is not None and max(needed, default=0) > _LITTLE:
+        if warnings is not None and any(needed):
             warnings.append(excess_text(max(needed), engine.workers if engine.is_local else 1))
         return merge_shards(folder, plan, found)
 
