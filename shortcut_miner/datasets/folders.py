@@ -81,21 +81,20 @@ class Run:
         Parameters
         ----------
         out : Path or None
-            The folder; nothing is checked without one.
+            The folder; without one, that of a dry run is checked, if there is any.
         command, config
             As the manifest is going to have them.
         names : iterable of str
             See :func:`shortcut_miner.publishing.check_target`.
         """
-        if out is not None:
-            check_target(
-                out,
-                command=command,
-                config=config,
-                names=(RUN_RECORD, CARD, *names),
-                inputs=_given(self.files),
-                force=self.force,
-            )
+        check_target(
+            out,
+            command=command,
+            config=config,
+            names=(RUN_RECORD, CARD, *names),
+            inputs=_given(self.files),
+            force=self.force,
+        )
 
 
 def options_of(config: "DataclassInstance", limit: int | None) -> dict[str, Any]:

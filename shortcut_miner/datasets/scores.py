@@ -28,19 +28,17 @@ def check_score_target(
     *,
     force: bool,
 ) -> None:
-    """Raise now, not after the work, if scores can't be written into `out`; nothing without one.
+    """Raise now, not after the work, if scores can't be written into `out`.
 
     Parameters
     ----------
     out : Path or None
-        The folder.
+        The folder; without one, that of a dry run is checked, if there is any.
     kind : type
         The room's report, whose fields are the tables to write.
     command, config, inputs, force
         See :func:`shortcut_miner.publishing.check_target`.
     """
-    if out is None:
-        return
     tables = [field.name for field in dataclasses.fields(kind) if field.name not in _NO_TABLES]
     names = [*(f"{name}.parquet" for name in tables), *_SCORES, CARD]
     check_target(out, command=command, config=config, names=names, inputs=inputs, force=force)
