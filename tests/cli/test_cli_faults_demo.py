@@ -1,6 +1,5 @@
 """Whatever fails while demo and report write: each folder and file is whole, and a rerun completes them."""
 
-import os
 import resource
 import signal
 import time
@@ -67,7 +66,7 @@ def test_a_report_that_fails_leaves_the_earlier_one(whole: Path, run_cli: RunCli
         check_refused(run_cli(*words), "An earlier report is unchanged")
     assert contents(tmp_path) == {"report.html": before}
     with start_cli(*words) as process:
-        while process.poll() is None and len(os.listdir(tmp_path)) == 1:
+        while process.poll() is None and len([*tmp_path.iterdir()]) == 1:
             time.sleep(0.0005)
         process.kill()
         process.communicate()
