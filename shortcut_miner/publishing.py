@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from shortcut_miner.claims import check_unclaimed
+from shortcut_miner.dry_runs import target_of
 from shortcut_miner.errors import ConfigError, OutputError, SourceError, examples
 from shortcut_miner.journal import (
     STAGING_PREFIX,
@@ -60,7 +61,7 @@ class Ours:
 
 
 def check_target(
-    out: Path,
+    out: Path | None,
     *,
     command: str,
     config: Mapping[str, Any],
@@ -72,8 +73,8 @@ def check_target(
 
     Parameters
     ----------
-    out : Path
-        The folder to write; it need not exist.
+    out : Path or None
+        The folder to write; it need not exist. Without one, that of a dry run, if there is any.
     command : str
         Such as "rad build".
     config : mapping
@@ -93,6 +94,9 @@ def check_target(
     SourceError
         An interrupted run that can't be finished.
     """
+    out = target_of(out)
+    if out is None:
+        return Ours({}, {})
     _check_no_file(out)
     if not out.is_dir():
         return Ours({}, {})

@@ -16,6 +16,7 @@ from shortcut_miner.builders import Builder, builders
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.journal import digest_of, finish_interrupted, is_plain_name
 from shortcut_miner.options import PathText, as_path, as_path_if_given, option_name
+from shortcut_miner.publishing import check_target
 from shortcut_miner.recorded_inputs import Record, by_role, is_recorded, places_below, recorded_inputs
 from shortcut_miner.sources.opening.files import find_file
 from shortcut_miner.storage import MANIFEST, RUN_RECORD, read_json_file
@@ -79,7 +80,7 @@ def repeat(
     out : path, optional
         New folder for what is built; thrown away without it.
     dry_run : bool
-        Only find the inputs.
+        Only find the inputs, and check whether `out` could be written.
 
     Raises
     ------
@@ -99,6 +100,8 @@ def repeat(
         options = _options(manifest["config"], build)
         found = {role: _shown(one) for role, one in inputs.items()}
         if dry_run:
+            names = (RUN_RECORD, *_listed(manifest))
+            check_target(new, command=manifest["command"], config=options, names=names, inputs=inputs)
             return Repetition(path, manifest["command"], found, None, {}, ())
         target = Path(temporary) / "out" if new is None else new
         try:
@@ -249,9 +252,7 @@ def _missing(role: str, recorded: Record | None, path: Path | None) -> str:
 
 def _compared(folder: Path, new: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
     """Return for each file of two folders' manifests whether both have it, with the same bytes."""
-    listed = manifest.get("files")
-    older = [name for name in listed if is_plain_name(name)] if isinstance(listed, dict | list) else []
-    names = {*older, *read_json_file(new / MANIFEST)["files"]}
+    names = {*_listed(manifest), *read_json_file(new / MANIFEST)["files"]}
     files = {}
     for name in (*sorted(names - {MANIFEST}), MANIFEST):
         there, here = digest_of(folder / name), digest_of(new / name)
@@ -260,6 +261,12 @@ def _compared(folder: Path, new: Path, manifest: Mapping[str, Any]) -> dict[str,
         else:
             files[name] = "same" if there == here else "differs"
     return files
+
+
+def _listed(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files that a manifest lists."""
+    listed = manifest.get("files")
+    return [name for name in listed if is_plain_name(name)] if isinstance(listed, dict | list) else []
 
 
 def _explained(older: Mapping[str, Any], newer: Mapping[str, Any]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shortcut_miner.drafts import drafted
+from shortcut_miner.dry_runs import target_of
 from shortcut_miner.errors import ConfigError, OutputError, reason_of
 from shortcut_miner.journal import sync
 
@@ -39,8 +40,14 @@ class Kind:
     suffix: str = ""
 
 
-def check_file_target(out: Path, kind: Kind) -> None:
-    """Raise ConfigError now, not after the work, if a file can't be written to `out`."""
+def check_file_target(out: Path | None, kind: Kind) -> None:
+    """Raise ConfigError now, not after the work, if a file can't be written to `out`.
+
+    Without one, that of a dry run is checked, if there is any.
+    """
+    out = target_of(out)
+    if out is None:
+        return
     if out.is_dir():
         raise ConfigError(
             f"--out {out}: got a folder, expected a file. Name the file, such as {out}/{kind.name}."

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shortcut_miner.drafts import draft_of, drafted
+from shortcut_miner.dry_runs import target_of
 from shortcut_miner.errors import ConfigError, OutputError, SchemaError, SourceError
 from shortcut_miner.journal import locked
 from shortcut_miner.version import __version__
@@ -46,7 +47,8 @@ def work_folder(out: Path | None, purpose: Mapping[str, Any], within: Path | Non
     Parameters
     ----------
     out : Path or None
-        Of the run; of one that writes nothing the folder is new, and always removed.
+        Of the run; of one that writes nothing the folder is new, and always removed (of a dry run, the folder
+        that a real run would take is checked).
     purpose : mapping
         All that what is kept depends on, as JSON: digests of inputs, options. What was left for another
         purpose, or by another version, is thrown away.
@@ -59,7 +61,8 @@ def work_folder(out: Path | None, purpose: Mapping[str, Any], within: Path | Non
         Something else of this name, a folder that can't be written, or another run at work in it.
     """
     if out is None:
-        with _new_folder(within) as folder:
+        checked = target_of(None)
+        with rehearsed_folder(None if checked is None else work_path(checked, within), within) as folder:
             yield folder
         return
     folder = work_path(out, within)
@@ -90,6 +93,24 @@ def kept_folder(folder: Path, purpose: Mapping[str, Any]) -> Iterator[Path]:
             if error.errno is not None and error.filename is None:  # of a full disk, such as this one's
                 error.filename = str(folder)
             raise
+
+
+@contextlib.contextmanager
+def rehearsed_folder(folder: Path | None, within: Path | None = None) -> Iterator[Path]:
+    """Give a new folder in place of one, removed afterwards; raise as if that one was given.
+
+    Parameters
+    ----------
+    folder : Path or None
+        Checked, if there is one, and neither made nor changed.
+    within : Path, optional
+        Where the new one is to be; made if missing.
+    """
+    if folder is not None and os.path.lexists(folder):
+        with _lock(folder):
+            _check_ours(folder)
+    with _new_folder(within) as new:
+        yield new
 
 
 @contextlib.contextmanager
@@ -186,18 +207,24 @@ def _lock(folder: Path) -> contextlib.ExitStack:
 def _start_over_unless(folder: Path, record: Mapping[str, Any]) -> None:
     """Leave what a run with this record left; throw away that of another; refuse what no run left."""
     path = folder / WORK_RECORD
-    there = {*folder.iterdir()} - {draft_of(path)}
+    if _check_ours(folder) == record:
+        return
+    _empty(folder)
+    with drafted(path) as draft:
+        draft.write_text(json.dumps(record), encoding="utf-8")
+
+
+def _check_ours(folder: Path) -> dict[str, Any] | None:
+    """Return what a work folder says of itself, None for an empty one; refuse what no run left."""
+    path = folder / WORK_RECORD
     found = _record_in(path)
+    there = {*folder.iterdir()} - {draft_of(path)}
     if folder.is_symlink() or (there and found is None):
         raise ConfigError(
             f"{folder}: got a folder that shortcut-miner did not make, expected none or its own: what is "
             "in it would be lost. Move it elsewhere, or choose another --work."
         )
-    if found == record:
-        return
-    _empty(folder)
-    with drafted(path) as draft:
-        draft.write_text(json.dumps(record), encoding="utf-8")
+    return found
 
 
 def _empty(folder: Path) -> None:

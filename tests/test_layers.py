@@ -16,6 +16,7 @@ LAYERS = (
     ("version", "errors", "options", "schemas", "kernel_cache", "kernel_options", "answer_text"),
     (
         "drafts",
+        "dry_runs",
         "columnar",
         "free_memory",
         "storage",

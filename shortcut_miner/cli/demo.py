@@ -60,10 +60,11 @@ def demo(
     most : int
         Most planted shortcuts to print.
     """
-    if not dry_run:
-        check_out(out)
-    from shortcut_miner.demo.run import run_demo
+    check_out(out)
+    from shortcut_miner.demo.run import check_folders, run_demo
 
+    if dry_run:
+        check_folders(out, seed, force=force)
     started = time.perf_counter()
     with (
         claimed(None if dry_run else out),

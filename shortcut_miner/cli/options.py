@@ -139,7 +139,7 @@ DryRun = Annotated[
         group=OUTPUT,
         negative=(),
         show_default=False,
-        help="Do all the work, but write nothing, even with --out.",
+        help="Do all the work, but write nothing: --out is only checked, as a real run would.",
     ),
 ]
 Force = Annotated[

@@ -1,5 +1,7 @@
 """What commands that draw a question share: their options, and what they print."""
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,12 +34,23 @@ PictureOut = Annotated[
 ]
 
 
-def check_out_given(out: Path | None, *, dry_run: bool) -> None:
-    """Raise ConfigError if there is no file to write and none is to be written."""
-    if out is None and not dry_run:
+@contextlib.contextmanager
+def target_picture(out: Path | None, *, dry_run: bool, needs_out: bool = True) -> Iterator[Path | None]:
+    """Give the file to write; none in a dry run, which checks it all the same.
+
+    Raises
+    ------
+    ConfigError
+        There has to be a file to write and is none, and it is no dry run.
+    """
+    from shortcut_miner.dry_runs import rehearsed
+
+    if out is None and not dry_run and needs_out:
         raise ConfigError(
             "--out: got none, expected a PNG's name. Give --out, or --dry-run to write nothing."
         )
+    with rehearsed(out if dry_run else None):
+        yield None if dry_run else out
 
 
 def print_picture(picture: "Picture", out: Path | None, shown: Shown) -> int:

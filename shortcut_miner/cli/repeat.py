@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shortcut_miner.claims import claimed
 from shortcut_miner.cli.console import listed, note, print_fields, print_json
 from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.options import (
@@ -17,8 +16,8 @@ from shortcut_miner.cli.options import (
     MostShown,
     Out,
     Shown,
-    check_out,
 )
+from shortcut_miner.cli.room import target_folder
 
 if TYPE_CHECKING:
     from shortcut_miner.repeating import Repetition
@@ -49,11 +48,9 @@ def repeat(
     most : int
         Most differing files to print.
     """
-    if out is not None:
-        check_out(out)
     from shortcut_miner.repeating import repeat as repeat_folder
 
-    with claimed(None if dry_run else out), watched(shown, None, ()):
+    with target_folder(out, dry_run=dry_run), watched(shown, None, ()):
         done = repeat_folder(folder, data_dir=data_dir, out=out, dry_run=dry_run)
     for text in done.notes:
         note(shown, f"note: {text}")

@@ -60,13 +60,14 @@ def report(
     with progress(shown) as told, watched(shown, told, None) as compiling:
         written = write_html_report(
             folder,
-            None if dry_run else out,
+            out,
             scores=scores or (),
             images=images,
             detections=detections or None,
             detections_info=detections_info or None,
             most_rules=most,
-            charts=None if dry_run else charts,
+            charts=charts,
+            dry_run=dry_run,
             on_stage=told and compiling.on_stage,
         )
     for text in written.notes:

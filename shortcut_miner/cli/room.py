@@ -1,7 +1,8 @@
 """What the rooms' ``build`` and ``score`` commands share: where they write, what they print, how they end."""
 
+import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -39,6 +40,19 @@ _Built = TypeVar("_Built", bound=Report)
 _Scored = TypeVar("_Scored", bound="ScoreReport")
 
 
+@contextlib.contextmanager
+def target_folder(out: Path | None, *, dry_run: bool) -> Iterator[Path | None]:
+    """Give the folder to write, kept from other runs; none in a dry run, which checks it all the same."""
+    from shortcut_miner.claims import claimed
+    from shortcut_miner.dry_runs import rehearsed
+
+    if out is not None:
+        check_out(out)
+    target = None if dry_run else out
+    with claimed(target), rehearsed(out if dry_run else None):
+        yield target
+
+
 def run_build(
     work: "Callable[[Path | None, OnStage | None], _Built]",
     *,
@@ -67,15 +81,14 @@ def run_build(
     backend : str, optional
         The backend that the work was told to use; of "auto" the user is told what it was, and why.
     """
-    from shortcut_miner.claims import claimed
-
     if out is None and not dry_run and needs_out:
         raise ConfigError("--out: got none, expected a folder. Give --out, or --dry-run to write nothing.")
-    if out is not None:
-        check_out(out)
     started = time.perf_counter()
-    target = None if dry_run else out
-    with claimed(target), progress(shown) as told, watched(shown, told, kernels) as compiling:
+    with (
+        target_folder(out, dry_run=dry_run) as target,
+        progress(shown) as told,
+        watched(shown, told, kernels) as compiling,
+    ):
         report = work(target, told and compiling.on_stage)
     for text in report.notes:
         note(shown, f"note: {text}")
@@ -121,16 +134,13 @@ def run_score(
     document, show : callable
         What to print as JSON, and how to print tables.
     """
-    from shortcut_miner.claims import claimed
-
-    if out is not None:
-        if folder is not None and out.resolve() == folder.resolve():
-            raise ConfigError(
-                f"--out {out}: got the build's own folder, expected another. Choose another name."
-            )
-        check_out(out)
-    target = None if dry_run else out
-    with claimed(target), progress(shown) as told, watched(shown, told, kernels) as compiling:
+    if out is not None and folder is not None and out.resolve() == folder.resolve():
+        raise ConfigError(f"--out {out}: got the build's own folder, expected another. Choose another name.")
+    with (
+        target_folder(out, dry_run=dry_run) as target,
+        progress(shown) as told,
+        watched(shown, told, kernels) as compiling,
+    ):
         if told is not None:
             compiling.on_stage("score")
         report = work(target, told and compiling.on_stage)

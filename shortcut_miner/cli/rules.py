@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from shortcut_miner.cli.console import note, print_fields, print_json, print_table, print_text, warn
 from shortcut_miner.cli.kernels import watched
 from shortcut_miner.cli.options import DEFAULT_SHOWN, DONE, INPUTS, METHOD, OUTPUT, DryRun, MostShown, Shown
-from shortcut_miner.cli.pictures import FilesGiven, ImagesGiven, document, print_picture
+from shortcut_miner.cli.pictures import FilesGiven, ImagesGiven, document, print_picture, target_picture
 from shortcut_miner.errors import ConfigError, SourceError
 
 if TYPE_CHECKING:
@@ -196,18 +196,18 @@ def explain(
     is_drawn = _is_drawn(out, images, detections, detections_info, rule)
     with watched(shown, None, ("match",)):
         explanation = explain_question(folder, question_id, verdict=verdict, max_q=max_q)
-    target = None if dry_run else out
     picture = None
-    if is_drawn:
-        picture = show_question(
-            folder,
-            explanation,
-            images=images,
-            detections=detections,
-            detections_info=detections_info,
-            rule=rule,
-            out=target,
-        )
+    with target_picture(out, dry_run=dry_run, needs_out=False) as target:
+        if is_drawn:
+            picture = show_question(
+                folder,
+                explanation,
+                images=images,
+                detections=detections,
+                detections_info=detections_info,
+                rule=rule,
+                out=target,
+            )
     if shown.format == "json":
         drawn = {} if picture is None else {"picture": document(picture, target)}
         print_json(explanation_document(explanation, most) | drawn)

@@ -46,6 +46,7 @@ def shard(
     search: SearchOptions = DEFAULT_SEARCH,
     memory: Memory = None,
     shards: Shards = None,
+    dry_run: Annotated[bool, Parameter(group=SCALE, negative=(), show_default=False)] = False,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
     """Cut the search of a table into shards.
@@ -57,6 +58,8 @@ def shard(
     work : Path
         Folder for the shards, on a disk that all machines share. Shards of an earlier call with the same rows
         and limits stay mined.
+    dry_run : bool
+        Do all the work, but leave nothing in --work.
     """
     with progress(shown) as told, watched(shown, told, KERNELS_TO_SHARD) as compiling:
         from shortcut_miner.cli.mined_rows import MineFiles, open_batches, read_in_files
@@ -64,25 +67,26 @@ def shard(
         from shortcut_miner.mining.antecedents import SearchConfig
         from shortcut_miner.mining.executors import resolve_engine
         from shortcut_miner.mining.sharding.run import Distribution, make_plan
-        from shortcut_miner.work_folders import kept_folder
+        from shortcut_miner.work_folders import kept_folder, rehearsed_folder
 
         limits = SearchConfig(**dataclasses.asdict(search))
         where = Distribution(shards=shards, memory=memory_bytes(memory))
         batches = open_batches(table, reading)
         run = Run(MineFiles(table), on_stage=told and compiling.on_stage)
         config = dataclasses.asdict(reading) | dataclasses.asdict(search)
-        with kept_folder(work, {"command": "shard"}):
-            read, rows = read_in_files(run, table, batches, config, work)
-            plan = make_plan(work, rows, limits, where, resolve_engine(None))
+        with rehearsed_folder(work) if dry_run else kept_folder(work, {"command": "shard"}) as folder:
+            read, rows = read_in_files(run, table, batches, config, folder)
+            plan = make_plan(folder, rows, limits, where, resolve_engine(None))
             # Last: a step needs it, and so meets no rows of one call and the plan of another.
-            read.write(work)
+            read.write(folder)
     for text in read.facts.warnings:
         warn(text)
     count = len(plan.groups)
     if shown.format == "json":
         print_json({"rows": read.row_count, "shards": count})
     else:
-        print_text(f"{count:,} shards of {read.row_count:,} rows in {work}")
+        where_told = "(dry run)" if dry_run else f"in {work}"
+        print_text(f"{count:,} shards of {read.row_count:,} rows {where_told}")
         if count:
             numbers = f"N from 0 to {count - 1:,}"
             note(shown, f"mine each, anywhere: shortcut-miner mine --work {work} --shard N, {numbers}")

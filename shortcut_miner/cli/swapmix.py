@@ -30,8 +30,8 @@ from shortcut_miner.cli.pictures import (
     FilesGiven,
     ImagesGiven,
     PictureOut,
-    check_out_given,
     print_picture,
+    target_picture,
 )
 from shortcut_miner.cli.room import run_build, run_score, show_words
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
@@ -204,18 +204,17 @@ def show(
     from shortcut_miner.diagnostics.swapmix.show import ROLES
     from shortcut_miner.diagnostics.swapmix.show import show as show_question
 
-    check_out_given(out, dry_run=dry_run)
-    target = None if dry_run else out
-    picture = show_question(
-        folder,
-        question_id,
-        images=images,
-        donor_images=donor_images,
-        perturbation=perturbation,
-        boxes={role: given[role] for role in ROLES},
-        out=target,
-        limit=most,
-    )
+    with target_picture(out, dry_run=dry_run) as target:
+        picture = show_question(
+            folder,
+            question_id,
+            images=images,
+            donor_images=donor_images,
+            perturbation=perturbation,
+            boxes={role: given[role] for role in ROLES},
+            out=target,
+            limit=most,
+        )
     return print_picture(picture, target, shown)
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 # An id that released files have as a number, where all others are numbers too.
 NUMBER = r"^(0|[1-9][0-9]{0,17})$"
+BUILD_ROLE = "folder"  # of a build's manifest, among the inputs of what was made of the build
 _SAME_BUILD = ("version", "command", "config", "counts")
 
 
@@ -81,21 +82,20 @@ class Run:
         Parameters
         ----------
         out : Path or None
-            The folder; nothing is checked without one.
+            The folder; without one, that of a dry run is checked, if there is any.
         command, config
             As the manifest is going to have them.
         names : iterable of str
             See :func:`shortcut_miner.publishing.check_target`.
         """
-        if out is not None:
-            check_target(
-                out,
-                command=command,
-                config=config,
-                names=(RUN_RECORD, CARD, *names),
-                inputs=_given(self.files),
-                force=self.force,
-            )
+        check_target(
+            out,
+            command=command,
+            config=config,
+            names=(RUN_RECORD, CARD, *names),
+            inputs=_given(self.files),
+            force=self.force,
+        )
 
 
 def options_of(config: "DataclassInstance", limit: int | None) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def publish(
         with timed(run.costs, stage, run.on_stage):
             write(folder)
             describe(folder)
-        run.notes.extend(_changed_inputs(out, folder))
+        run.notes.extend(changed_inputs(out, folder))
         record = {
             "out": str(out.resolve()),
             "files": {role: _resolved(path) for role, path in files.items()},
@@ -180,7 +180,7 @@ def _resolved_path(path: object) -> str:
     return str(Path(str(path)).resolve() if is_path else path)
 
 
-def _changed_inputs(out: Path, staging: Path) -> Iterator[str]:
+def changed_inputs(out: Path, staging: Path) -> Iterator[str]:
     """Give a note if the run that is replaced had other inputs."""
     if not (out / MANIFEST).is_file():
         return
@@ -188,8 +188,11 @@ def _changed_inputs(out: Path, staging: Path) -> Iterator[str]:
         {(one["role"], one["sha256"]) for one in read_json_file(folder / MANIFEST)["inputs"]}
         for folder in (out, staging)
     )
-    if changed := sorted({role for role, _ in older ^ newer}):
-        yield f"{out}: replaces a run on other inputs ({', '.join(changed)})"
+    changed = {role for role, _ in older ^ newer}
+    if BUILD_ROLE not in {role for role, _ in older}:  # scores of an older version don't say of which build
+        changed.discard(BUILD_ROLE)
+    if changed:
+        yield f"{out}: replaces a run on other inputs ({', '.join(sorted(changed))})"
 
 
 def write_tables(folder: Path, provenance: Provenance, tables: Mapping[str, pl.DataFrame | None]) -> None:
@@ -363,10 +366,11 @@ def open_folder(path: Path, *commands: str, figures: Iterable[str] = ()) -> Buil
 
 def is_same_build(provenance: Mapping[str, Any], manifest: Mapping[str, Any]) -> bool:
     """Return whether a table is of the build that a manifest describes: by what did it, how, and of what."""
-    return _told_apart_by(provenance) == _told_apart_by(manifest)
+    return told_apart_by(provenance) == told_apart_by(manifest)
 
 
-def _told_apart_by(build: Mapping[str, Any]) -> list[Any]:
+def told_apart_by(build: Mapping[str, Any]) -> list[Any]:
+    """Return what tells one build from another, whatever the order of rows in their inputs."""
     inputs = build.get("inputs")
     contents = [one.get("content_sha256") for one in inputs] if isinstance(inputs, list) else inputs
     return [build.get(name) for name in _SAME_BUILD] + [contents]

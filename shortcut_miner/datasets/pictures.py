@@ -232,8 +232,8 @@ def other_files(reading: "Reading", manifest: Mapping[str, Any], role: str) -> l
 # ---- the picture's file ----
 
 
-def check_png_target(out: Path) -> None:
-    """Raise ConfigError now, not after the work, if a picture can't be written to `out`."""
+def check_png_target(out: Path | None) -> None:
+    """Raise now, not after the work, if a picture can't be drawn, or not be written to `out`."""
     check_pillow()
     check_file_target(out, _PNG)
 

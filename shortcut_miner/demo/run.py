@@ -118,7 +118,7 @@ def run_demo(
     """
     if not isinstance(seed, int) or seed < 0:
         reject("seed", seed, "a whole number of 0 or more")
-    _check_folders(out, seed, force)
+    check_folders(out, seed, force=force)
     if on_stage is not None:
         on_stage("write the world")
     world = write_demo_world(out / "world", seed=seed, force=force)
@@ -155,8 +155,8 @@ def run_demo(
 _OF_ROOMS = ("*.parquet", "*.json", "README.md", "scores.md", "scores*.tex")  # what rooms write
 
 
-def _check_folders(out: Path, seed: int, force: bool) -> None:
-    """Raise before anything is written if one of the demo's folders is somebody else's."""
+def check_folders(out: Path, seed: int, *, force: bool) -> None:
+    """Raise ConfigError before anything is written if one of the demo's folders is somebody else's."""
     check_target(
         out / "world", command=COMMAND, config={"seed": seed}, names=FILE_NAMES.values(), force=force
     )

@@ -211,13 +211,16 @@ def _write(
     found: Found,
     provenance: Provenance,
 ) -> Exported:
-    """Let the exporter write into the folder; into one that is thrown away, without `out`."""
+    """Let the exporter write into the folder; without `out`, into one that is thrown away."""
     if out is None:
         with (
             tempfile.TemporaryDirectory(prefix="shortcut-miner-export-") as temporary,
             timed(run.costs, "write", run.on_stage),
         ):
-            return writer.write(questions, found.images, Path(temporary))
+            exported = writer.write(questions, found.images, Path(temporary))
+            names = sorted(path.name for path in Path(temporary).iterdir())
+            run.check_out(None, COMMAND, provenance.config, names)
+            return exported
     done: list[Exported] = []
 
     def write(folder: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from shortcut_miner import rooms
 from shortcut_miner.builders import builders
 from shortcut_miner.claims import claimed
+from shortcut_miner.datasets.cards import CARD
 from shortcut_miner.datasets.reports import BuildReport
 from shortcut_miner.errors import BackendError, ConfigError, SourceError, problem_list
 from shortcut_miner.journal import locked
@@ -23,9 +24,11 @@ from shortcut_miner.recipes.lock import LOCK_NAME, Pin, Pins, add_to_lock, check
 from shortcut_miner.recipes.patience import Patience
 from shortcut_miner.recipes.recipe import Recipe, find_recipe, folder_of, read_recipe
 from shortcut_miner.recipes.unpacking import unpack_members
+from shortcut_miner.storage import RUN_RECORD
 from shortcut_miner.timing import OnStage
 
 DATA_FOLDER = "shortcut-miner-data"
+_EVERY_BUILD = ("questions.parquet", CARD, RUN_RECORD)
 _WAIT_SECONDS = 0.5
 _DEFAULT_PATIENCE = Patience()
 
@@ -128,8 +131,8 @@ def run_recipe(
     report = RecipeReport(name=name, recipe=told, data_dir=data, lock=lock_path)
     target = as_path_if_given("out", out) or Path(name)
     if dry_run:
-        check_target(target, command=told.command, config={}, names=(), force=True)
         there, missing = _look(told, data, pins)
+        _check_target(told, target, there)
         return dataclasses.replace(report, found=tuple(there), missing=tuple(missing))
     _check_first(told, target, lock_path, pins)
     got = _gather(told, data, pins, offline, patience, on_stage)
@@ -183,9 +186,15 @@ def _check_first(recipe: Recipe, target: Path, lock: Path, pins: Pins) -> None:
                 f"{library}: got no such library, expected it for {recipe.command}. "
                 f'Install it: pip install "shortcut-miner[{extra}]".'
             )
-    check_target(target, command=recipe.command, config={}, names=(), force=True)
+    _check_target(recipe, target)
     if any(pinned(source, pins) is None for source in recipe.sources.values()):
         check_lock_place(lock)
+
+
+def _check_target(recipe: Recipe, target: Path, there: Mapping[str, Found] | None = None) -> None:
+    """Raise ConfigError if the recipe can't build into a folder, as far as that is known before the build."""
+    inputs = {name: [*found.paths.values()] for name, found in (there or {}).items()}
+    check_target(target, command=recipe.command, config={}, names=_EVERY_BUILD, inputs=inputs, force=True)
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from shortcut_miner import rooms
 from shortcut_miner.datasets.folders import BuiltFolder, open_folder
+from shortcut_miner.datasets.scores import build_sha256, scored_build
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.storage import MANIFEST, read_json_file
 
@@ -64,8 +64,9 @@ def find_rooms(folder: Path, scores: Sequence[Path] = (), most_rules: int = MOST
     Returns
     -------
     list of FoundRoom
-        In the order of the rooms, builds of a room by name. Scores go to the build whose options they
-        record; where several have these, to the one whose name theirs begins with.
+        In the order of the rooms, builds of a room by name. Scores go to the build that they record (those of
+        older versions to one of its options); where there are several, to the one whose name theirs begins
+        with.
 
     Raises
     ------
@@ -124,7 +125,7 @@ def _put_together(
         build = _build_of(one, builds)
         if build is None:
             raise SourceError(
-                f"{one.path}: got scores of a build with other options than any here, expected those of "
+                f"{one.path}: got scores of another build than any here, expected those of "
                 f"{examples([str(each.path) for each in builds]) if builds else 'a build'}. Score it again, "
                 "or leave --scores out."
             )
@@ -143,8 +144,16 @@ def _put_together(
 
 
 def _build_of(scores: BuiltFolder, builds: Sequence[BuiltFolder]) -> BuiltFolder | None:
-    """Return the build that scores are of, None if it is not there."""
-    asked: Any = scores.manifest["config"].get("build")
-    same = [one for one in builds if _room(one) == _room(scores) and one.manifest["config"] == asked]
+    """Return the build that scores are of, None if it is not there.
+
+    They record which one; those of older versions record its options alone.
+    """
+    of, asked = scored_build(scores.manifest), scores.manifest["config"].get("build")
+    same = [
+        one
+        for one in builds
+        if _room(one) == _room(scores)
+        and (one.manifest["config"] == asked if of is None else build_sha256(one.manifest) == of)
+    ]
     begins = [one for one in same if scores.path.name.startswith(one.path.name)]
     return max(begins or same[:1], key=lambda one: len(one.path.name), default=None)

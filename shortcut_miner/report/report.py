@@ -83,6 +83,7 @@ def write_html_report(
     detections_info: PathTexts | None = None,
     charts: PathText | None = None,
     most_rules: int = MOST_RULES,
+    dry_run: bool = False,
     on_stage: OnStage | None = None,
 ) -> HtmlReport:
     """Write one HTML file about a built folder, or about all in a folder, and return what it shows.
@@ -106,6 +107,8 @@ def write_html_report(
         Folder for every chart as PNG, SVG and Vega-Lite JSON.
     most_rules : int
         How many rules a table may hold; of more it holds the first by each measure, and says so.
+    dry_run : bool
+        Check whether `out` and `charts` could be written, and write neither.
     on_stage : callable, optional
         Told the name of each stage as it starts.
 
@@ -124,6 +127,8 @@ def write_html_report(
     charts_target = as_path_if_given("charts", charts)
     if charts_target is not None:
         check_charts_target(charts_target)
+    if dry_run:
+        target = charts_target = None
     if detections is not None and images is None:
         raise ConfigError("detections: got boxes without images, expected both. Give --images too.")
     costs: list[StageCost] = []

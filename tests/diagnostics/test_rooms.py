@@ -23,6 +23,7 @@ from polars.testing import assert_frame_equal, assert_series_equal
 
 import shortcut_miner as sm
 from shortcut_miner import rooms
+from shortcut_miner.datasets import scores
 from shortcut_miner.datasets.reports import BuildReport
 from shortcut_miner.demo.run import run_demo
 from shortcut_miner.diagnostics.swapmix import plan_table
@@ -308,6 +309,40 @@ def test_scores_start_only_where_they_may_be_written(
 
 
 @each_room
+def test_scores_record_their_build(room: Room, demo: Demo, tmp_path: Path) -> None:
+    folder, out = tmp_path / "folder", tmp_path / "out"
+    files = room.files(demo)
+    room.build(**files, **room.more, out=folder)
+    for expected in ((), (f"{out}: replaces a run on other inputs (folder)",)):
+        report = room.score(demo, folder, out)
+        assert tuple(note for note in report.notes if "replaces a run" in note) == expected
+        recorded = manifest_of(out)["inputs"][-1]
+        manifest = (folder / "manifest.json").read_bytes()
+        assert recorded["role"] == "folder"
+        assert (recorded["name"], recorded["size"]) == ("folder/manifest.json", len(manifest))
+        assert recorded["sha256"] == hashlib.sha256(manifest).hexdigest()
+        # The same rows in other bytes are another build, whose content is the same.
+        content = recorded["content_sha256"]
+        copy = tmp_path / files[room.zipped].name
+        copy.write_bytes(files[room.zipped].read_bytes() + b"\n")
+        room.build(**files | {room.zipped: copy}, **room.more, out=folder)
+    assert content == recorded["content_sha256"]
+    assert not any("replaces a run" in note for note in room.score(demo, folder, None).notes)
+
+
+@each_room
+def test_scores_of_a_build_that_is_replaced_meanwhile(
+    room: Room, demo: Demo, built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, out = copied(built(room)[1], tmp_path), tmp_path / "out"
+    read = scores.read_json_file
+    monkeypatch.setattr(scores, "read_json_file", lambda path: read(path) | {"counts": {"questions": 1}})
+    with pytest.raises(SourceError, match=r"got a manifest of another build than was read: the folder was"):
+        room.score(demo, folder, out)
+    assert not out.exists()
+
+
+@each_room
 def test_a_folder_can_be_repeated(room: Room, demo: Demo, tmp_path: Path) -> None:
     out = tmp_path / "out"
     room.build(**room.files(demo), **room.more, out=out, limit=LIMIT)
@@ -345,9 +380,9 @@ def test_counts_follow_from_the_tables(
 
 
 @each_room
-def test_scores_are_verified(room: Room, demo: Demo, built: Built, tmp_path: Path) -> None:
+def test_scores_are_verified(room: Room, demo: Demo, tmp_path: Path) -> None:
     out = tmp_path / "scores"
-    room.score(demo, built(room)[1], out)
+    room.score(demo, demo.out / room.folder, out)
     found = sm.verify(out, data_dir=demo.out)
     assert (found.agrees, found.is_complete, found.others) == (True, True, ())
     assert found.files.keys() == {path.name for path in out.iterdir()} - {"manifest.json"}

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+import shortcut_miner
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.recipes.checks import Check, check_all
 from shortcut_miner.recipes.recipe import (

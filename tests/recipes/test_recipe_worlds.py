@@ -70,7 +70,7 @@ def test_a_recipe_downloads_builds_and_checks(
 
 def counts_of(name: str, done: RecipeReport) -> list[float]:
     assert done.built is not None
-    told = tomllib.loads((Path(sm.__file__).parents[1] / "data_recipes" / f"{name}.toml").read_text())
+    told = tomllib.loads((recipes_folder() / f"{name}.toml").read_text())
     return [done.built.counts[one["count"]] for one in told["expected"] if "count" in one]
 
 

@@ -15,6 +15,7 @@ from report.folders import PLAIN, Folders, build_rows, data_of, text_of
 import shortcut_miner as sm
 from shortcut_miner.cli.run import run
 from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.report.found import find_rooms
 from shortcut_miner.report.report import write_html_report
 
 RULES = "room-0-all-rules-data"
@@ -206,7 +207,7 @@ def test_models_of_the_same_name_in_two_folders_are_told_apart(
 
 def test_scores_of_another_build_are_refused(folders: Folders, tmp_path: Path, page: Path) -> None:
     built = build_rows(tmp_path / "rows", PLAIN, PLAIN)
-    with pytest.raises(SourceError, match="scores of a build with other options than any here"):
+    with pytest.raises(SourceError, match="scores of another build than any here"):
         write_html_report(built, page, scores=[folders.out / "vqa-ce-scores"])
     assert not page.exists()
 
@@ -245,6 +246,33 @@ def test_two_builds_of_a_room_keep_their_own_scores(folders: Folders, tmp_path: 
     written = write_html_report(tmp_path / "all", page)
     assert [(room.place, "Models" in [one.title for one in room.sections]) for room in written.rooms] == [
         ("rad", True), ("rad-again", True),
+    ]  # fmt: skip
+
+
+def test_scores_go_to_the_build_that_they_record(folders: Folders, tmp_path: Path, page: Path) -> None:
+    """Two builds with the same options, on other rows: only what scores record tells whose they are."""
+    rows = {"one": PLAIN, "two": [*PLAIN, ("what is it", ["dog"], "a dog")]}
+    builds = {name: build_rows(tmp_path / name, PLAIN, val) for name, val in rows.items()}
+    answers = tmp_path / "answers.csv"
+    answers.write_text("question_id,answer\n" + "".join(f"val{at},a dog\n" for at in range(7)))
+    place = tmp_path / "all"
+    for name, build in builds.items():
+        other = "two" if name == "one" else "one"
+        shutil.copytree(build, place / name)
+        sm.vqa_ce.score(build, {"m": answers}, out=place / f"{other}-scores", on_extra="ignore", resamples=10)
+    found = find_rooms(place)
+    assert {room.place: [one.path.name for one in room.scores] for room in found} == {
+        "one": ["two-scores"], "two": ["one-scores"],
+    }  # fmt: skip
+    with pytest.raises(SourceError, match="scores of another build than any here"):
+        write_html_report(place / "one", page, scores=[place / "one-scores"])
+    for name in rows:  # as older versions wrote them: by options, and then by name
+        path = place / f"{name}-scores" / "manifest.json"
+        manifest = json.loads(path.read_text())
+        manifest["inputs"] = [one for one in manifest["inputs"] if one["role"] != "folder"]
+        path.write_text(json.dumps(manifest))
+    assert [[one.path.name for one in room.scores] for room in find_rooms(place)] == [
+        ["one-scores"], ["two-scores"],
     ]  # fmt: skip
 
 

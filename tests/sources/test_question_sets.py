@@ -196,7 +196,9 @@ def test_a_list_of_visdial_that_is_there_twice(write: Write, key: str) -> None:
     data["answers"] = [f"a{n}" for n in range(90)]
     text = json.dumps({"split": "val", "data": data})
     path = write("set.json", text.replace('"data": {', f'"data": {{"{key}": {json.dumps(data[key])}, '))
-    with pytest.raises(SourceError, match=f"got the key '{key}' more than once, expected one list. Join"):
+    with pytest.raises(
+        SourceError, match=f"got the keys '{key}' more than once in an object, expected each once"
+    ):
         read_question_set(path)
 
 

@@ -14,15 +14,11 @@ from shortcut_miner.diagnostics.swapmix.neighbours import read_similar_classes
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
-from shortcut_miner.sources.opening import json_records
+from shortcut_miner.sources.opening import repeated_fields
+from shortcut_miner.sources.opening.reading import Problem
 from shortcut_miner.sources.opening.repeated_fields import check_keys_once, keys_twice
+from shortcut_miner.sources.questions.vqa import read_vqa_annotations
 
-# Fields of inner objects, of which nothing tells how often a record should have them.
-NOT_TOLD = {
-    "VisDial JSON": {"question", "answer", "answers"},
-    "lmms-eval samples JSONL": {"question_id"},
-    "lm-eval samples JSONL": {"question_id"},
-}  # fmt: skip
 _PAIR = re.compile(r'"(\w+)": (?:\[[^\[\]]*\]|\{[^{}]*\}|"[^"]*"|[\d.]+)')
 READ = {
     *(
@@ -50,6 +46,7 @@ READ = {
         "image",
     ),
     *("category_id", "classes", "scores", "text", "direct_answers", "7", "1", "01"),
+    *("rect", "class", "conf", "dialog", "completion", "filtered_resps", "metadata", "doc"),
 }
 
 
@@ -57,9 +54,10 @@ def doubled() -> Iterator[tuple[str, str, str, str]]:
     """Give the JSON files of the corpus with each field that is read written twice."""
     for family, files in CORPUS.items():
         for kind, content in files.items():
-            text = content.decode() if content[:1] in (b"{", b"[") else ""
+            is_json = content[:1] in (b"{", b"[") or kind == "VinVL TSV"
+            text = content.decode() if is_json else ""
             for found in _PAIR.finditer(text):
-                if found[1] in READ - NOT_TOLD.get(kind, set()):
+                if found[1] in READ:
                     yield (
                         family,
                         kind,
@@ -102,9 +100,7 @@ def test_an_answer_with_two_weights_is_told(tmp_path: Path) -> None:
         '{"1": {"red": 1, "no": 0.3, "red": 0.5}, "2": {"a": 1}}',
     ):
         path.write_text(text)
-        with pytest.raises(
-            SourceError, match="label: got 'red' 2 times, expected an answer that a question has once"
-        ):
+        with pytest.raises(SourceError, match="label: got 'red' twice in an object, expected each key once"):
             read_soft_labels(path)
         assert len(read_soft_labels(path, on_bad_row="skip").table) == 1
 
@@ -119,13 +115,85 @@ def test_a_class_with_two_lists_of_neighbours_is_told(tmp_path: Path) -> None:
             read_similar_classes(path)
 
 
-def test_a_field_that_inner_objects_have_too_makes_no_record_slow(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_that_are_alike_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """GQA's questions have "question" in their annotations too: twice in each record is no sign."""
     looked_at = []
-    monkeypatch.setattr("shortcut_miner.sources.opening.repeated_fields.keys_twice", looked_at.append)
-    raws = [b'{"question": "a", "annotations": {"question": {}}}'] * 60
-    found = json_records.repeated_fields(raws, b",".join(raws), ["question"], 0)
-    assert (found, looked_at) == ([], [])
+    keys_twice = repeated_fields.keys_twice
+
+    def seen(raw: bytes) -> dict[str, int]:
+        looked_at.append(raw)
+        return keys_twice(raw)
+
+    monkeypatch.setattr(repeated_fields, "keys_twice", seen)
+    alike = [b'{"question": "a", "annotations": {"question": {}}}'] * 100
+    other = [b'{"question": "a: b", "annotations": {"question": {}}}']
+    assert found_in([*alike, *other]) == []
+    assert {*looked_at} == {alike[0], other[0]}
+    assert len(looked_at) < 5
+    looked_at.clear()
+    unlike = [
+        b'{"question": "a", "annotations": {"question": {%s}}}' % (b'"1": ":",' * n)[:-1] for n in range(99)
+    ]
+    assert found_in(unlike) == []
+    assert len(looked_at) < 60
+
+
+def found_in(raws: list[bytes], *names: str) -> list[Problem]:
+    content = b"[" + b",".join(raws) + b"]"
+    return repeated_fields.repeated_fields(raws, content, names or ("question",), 0)
+
+
+def test_what_all_records_have_twice_is_told() -> None:
+    """As a program writes that is wrong once, and so in every record."""
+    for inner in (b"", b', "more": {"c": 1}'):
+        raws = [b'{"question": "a", "question": "b"%s}' % (inner if n % 2 else b"") for n in range(100)]
+        assert [one.records for one in found_in(raws)] == [(n,) for n in range(100)]
+
+
+@pytest.mark.parametrize("count", [3, 49, 50, 1000, 30_000])
+def test_an_annotators_answer_is_told_among_many(count: int, tmp_path: Path) -> None:
+    """What inner objects have twice is seen where the records are alike."""
+    answers = [{"answer": "red", "answer_id": at} for at in range(10)]
+    text = {"image_id": 7, "multiple_choice_answer": "red", "answers": answers}
+    raws = [json.dumps({"question_id": n} | text) for n in range(count)]
+    raws[-1] = raws[-1].replace('"answer": "red"', '"answer": "no", "answer": "red"', 1)
+    path = tmp_path / "annotations.json"
+    path.write_text(f'{{"annotations": [{", ".join(raws)}]}}')
+    with pytest.raises(SourceError) as caught:
+        read_vqa_annotations(path)
+    assert f"record {count - 1}, answers: got 'answer' twice in an object, expected each key once" in str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize("count", [1, 100])
+def test_a_choice_that_is_there_twice_is_told(count: int, tmp_path: Path) -> None:
+    choices = {f"gen_args_{at}": {"arg_0": "Why?", "arg_1": text} for at, text in enumerate(["red", "no"])}
+    given = [["-1.0", "False"], ["-2.0", "False"]]
+    sample = {"doc": {"question_id": 1}, "doc_id": 0, "filtered_resps": given, "arguments": choices}
+    path = tmp_path / "samples.jsonl"
+    lines = [
+        json.dumps(sample | {"doc": {"question_id": n} | dict.fromkeys("abcdef"[: n % 6])})
+        for n in range(count)
+    ]
+    path.write_text("\n".join(lines))
+    assert read_predictions(path).table["answer"].to_list() == ["red"] * count
+    lines[-1] = lines[-1].replace('"arg_1": "no"', '"arg_1": "no", "arg_1": "yes"')
+    path.write_text("\n".join(lines))
+    with pytest.raises(
+        SourceError, match=f"line {count}, arguments: got 'arg_1' twice in an object, expected"
+    ):
+        read_predictions(path)
+
+
+@pytest.mark.parametrize("between", [": ", " : ", "\t:", "\n  : "])
+def test_ids_without_digits_that_are_there_twice_are_told(between: str, tmp_path: Path) -> None:
+    path = tmp_path / "answers.json"
+    named = [*((f"q{n}", "a") for n in range(500)), ("one", "c"), ("two", "d"), ("one", "e")]
+    path.write_text("{" + ", ".join(f'"{key}"{between}"{value}"' for key, value in named) + "}")
+    with pytest.raises(SourceError) as caught:
+        read_predictions(path)
+    assert "question 'one', question_id: got 2 entries, expected an id that occurs once" in str(caught.value)
 
 
 _keys = st.sampled_from(["a", "b", "é", 'q"', "\\", "\u2028", ""])

@@ -271,6 +271,7 @@ def test_score_weighs_answers(built: Path, write: Write, tmp_path: Path) -> None
     assert manifest["config"]["scorer"] == "soft-labels"
     assert [(one["role"], one["name"]) for one in manifest["inputs"]] == [
         ("predictions of m", "p.json"), ("soft labels", "labels.json"),
+        ("folder", f"{built.name}/manifest.json"),
     ]  # fmt: skip
     again = write("again.json", as_list(dict(reversed((WEIGHED | {"2000": {}, "9": {"golf": 1}}).items()))))
     score(built, predictions, ScoreConfig(resamples=0), tmp_path / "again", soft_labels=again)

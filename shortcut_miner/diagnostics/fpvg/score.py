@@ -14,7 +14,7 @@ import polars as pl
 
 from shortcut_miner.datasets.answers import FittedAnswers, answer_files, fit_answers, readings_by_role
 from shortcut_miner.datasets.inputs import InputFacts
-from shortcut_miner.datasets.scores import check_score_target, write_report
+from shortcut_miner.datasets.scores import build_record, check_score_target, write_report
 from shortcut_miner.diagnostics.fpvg.answers import (
     ModelRun,
     RunAnswers,
@@ -130,7 +130,8 @@ def score(
             "evaluated": report.categories["question_id"].n_unique(),
             "runs": len(runs),
         }
-        write_report(out, report, config=recorded, inputs=given.facts.records, counts=counts, force=force)
+        records = (*given.facts.records, build_record(path, folder.manifest))
+        report = write_report(out, report, config=recorded, inputs=records, counts=counts, force=force)
     return report
 
 

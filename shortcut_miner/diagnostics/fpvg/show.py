@@ -18,7 +18,6 @@ from shortcut_miner.datasets.pictures import (
     sizes_of,
 )
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_folder
-from shortcut_miner.drawing.pillow import check_pillow
 from shortcut_miner.errors import ConfigError, SourceError, examples, no_such_question
 from shortcut_miner.options import PathTexts
 from shortcut_miner.sources.images.regions import read_regions
@@ -64,7 +63,7 @@ def show(
     SourceError
         A file that can't be read, an image that is not found, or boxes that the lists don't fit.
     """
-    check_pillow() if out is None else check_png_target(out)
+    check_png_target(out)
     folder = read_folder(path)
     question, lists = _question(folder, question_id)
     image_id = question["image_id"]

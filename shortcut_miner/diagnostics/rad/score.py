@@ -20,7 +20,7 @@ from shortcut_miner.datasets.answers import (
     readings_by_role,
 )
 from shortcut_miner.datasets.inputs import InputFacts, same_answers_warnings
-from shortcut_miner.datasets.scores import check_score_target, write_report
+from shortcut_miner.datasets.scores import build_record, check_score_target, write_report
 from shortcut_miner.diagnostics.rad.aligned_scores import COMMAND, ScoreReport, score_aligned
 from shortcut_miner.diagnostics.rad.config import PairFiles, ScoreConfig
 from shortcut_miner.diagnostics.rad.outputs import read_folder
@@ -118,11 +118,12 @@ def score(
         dropped={**aligned.facts.dropped, **facts.dropped, **fits[0].dropped, **fits[1].dropped},
     )
     if out is not None:
-        write_report(
+        of_build = () if folder is None else (build_record(folder.path, folder.manifest),)
+        report = write_report(
             out,
             report,
             config=recorded,
-            inputs=(*aligned.facts.records, *facts.records),
+            inputs=(*aligned.facts.records, *facts.records, *of_build),
             counts={"pairs": len(pairs), "models": report.counts["model"].n_unique()},
             force=force,
         )

@@ -1,7 +1,7 @@
 """Score: how much models lean on irrelevant context (sections 3.2 and 4, Tables 1-3)."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.answers import nothing_left
 from shortcut_miner.datasets.inputs import file_record, same_answers_warnings
-from shortcut_miner.datasets.scores import check_score_target, write_report
+from shortcut_miner.datasets.scores import build_record, check_score_target, write_report
 from shortcut_miner.diagnostics.swapmix.answers import PlanAnswers, read_plan_answers
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
 from shortcut_miner.diagnostics.swapmix.metrics import METRICS, NO_SWAP, Flags, PlanShape, judge, summary
@@ -176,7 +176,8 @@ def score(
         },
     )
     if out is not None:
-        _write(out, report, files, kept, recorded, force=force)
+        records = [*_records(files), build_record(path, folder.manifest)]
+        report = _write(out, report, records, kept, recorded, force=force)
     return report
 
 
@@ -312,25 +313,26 @@ def score_results(
         dropped=found.dropped,
     )
     if out is not None:
-        _write(out, report, found.files, found.shape, dataclasses.asdict(config), force=force)
+        records = _records(found.files)
+        report = _write(out, report, records, found.shape, dataclasses.asdict(config), force=force)
     return report
 
 
 def _write(
     out: Path,
     report: ScoreReport,
-    files: Mapping[str, FileFacts],
+    records: Sequence[InputRecord],
     shape: PlanShape,
     config: dict[str, Any],
     *,
     force: bool,
-) -> None:
+) -> ScoreReport:
     counts = {
         "questions": len(shape.questions),
         "rows": len(shape.kind),
         "models": report.scores["model"].n_unique(),
     }
-    write_report(out, report, config=config, inputs=_records(files), counts=counts, force=force)
+    return write_report(out, report, config=config, inputs=records, counts=counts, force=force)
 
 
 def _records(files: Mapping[str, FileFacts]) -> list[InputRecord]:

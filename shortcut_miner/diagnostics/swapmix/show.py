@@ -20,7 +20,6 @@ from shortcut_miner.datasets.pictures import (
     sizes_of,
 )
 from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder, read_folder
-from shortcut_miner.drawing.pillow import check_pillow
 from shortcut_miner.errors import ConfigError, SourceError, examples, no_such_question
 from shortcut_miner.options import PathTexts
 from shortcut_miner.sources.images.regions import read_regions
@@ -88,7 +87,7 @@ def show(
     SourceError
         A file that can't be read, an image that is not found, or boxes that the plan doesn't fit.
     """
-    check_pillow() if out is None else check_png_target(out)
+    check_png_target(out)
     folder = read_folder(path, "shown")
     question = _question(folder, path, question_id)
     plan = pl.scan_parquet(folder.swaps).filter(pl.col("question_id") == question_id).collect()

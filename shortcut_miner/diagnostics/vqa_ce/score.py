@@ -22,7 +22,7 @@ from shortcut_miner.datasets.answers import (
     readings_by_role,
 )
 from shortcut_miner.datasets.inputs import InputFacts
-from shortcut_miner.datasets.scores import check_score_target, write_report
+from shortcut_miner.datasets.scores import build_record, check_score_target, write_report
 from shortcut_miner.diagnostics.vqa_ce import classifier
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig
 from shortcut_miner.diagnostics.vqa_ce.encoded import EncodedFolder, encode_folder
@@ -164,11 +164,11 @@ def score(
         dropped={**facts.dropped, **fitted.dropped},
     )
     if out is not None:
-        write_report(
+        report = write_report(
             out,
             report,
             config=recorded | {"scorer": config.scorer},
-            inputs=facts.records,
+            inputs=(*facts.records, build_record(path, folder.manifest)),
             counts={"questions": len(folder.questions), "rules": len(folder.rules), "models": len(files)}
             | chosen.counts,
             force=force,

@@ -19,7 +19,6 @@ from shortcut_miner.datasets.pictures import (
 )
 from shortcut_miner.diagnostics.vqa_ce.explain import Explanation
 from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder
-from shortcut_miner.drawing.pillow import check_pillow
 from shortcut_miner.encoding import is_certain_label
 from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.options import PathTexts
@@ -67,7 +66,7 @@ def show(
     SourceError
         A file that can't be read, an image that is not found, or an object of the rule that has no box.
     """
-    check_pillow() if out is None else check_png_target(out)
+    check_png_target(out)
     manifest = read_folder(path).manifest
     question = explanation.question
     image_id = str(question["image_id"])

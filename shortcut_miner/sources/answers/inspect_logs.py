@@ -20,7 +20,7 @@ from shortcut_miner.sources.answers.samples import without_nan
 from shortcut_miner.sources.opening.containers import zip_contents
 from shortcut_miner.sources.opening.flat_tables import FlatTable, records_table
 from shortcut_miner.sources.opening.ids import AnyId
-from shortcut_miner.sources.opening.json_records import decode_all
+from shortcut_miner.sources.opening.json_records import decode_all, without
 from shortcut_miner.sources.opening.json_text import (
     LOOKED_AT,
     ParsedJson,
@@ -32,6 +32,7 @@ from shortcut_miner.sources.opening.json_text import (
 )
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import Problem
+from shortcut_miner.sources.opening.repeated_fields import nested_twice
 from shortcut_miner.sources.opening.table_columns import check_has_rows
 
 INSPECT_EVAL, INSPECT_JSON = "inspect_ai log", "inspect_ai log JSON"
@@ -87,6 +88,7 @@ def read_log(content: Content, asked: Asked) -> AnswerRows:
     leaves += [Leaf(path, types.get(path, str), is_optional=True) for path in said]
     leaves += [Leaf(_ERROR, msgspec.Raw, is_optional=True)]
     rows = decode_all(raws, record_type(leaves))
+    rows = without(rows, nested_twice(raws, rows.positions, [leaf.path for leaf in leaves]))
     ids, problems, id_notes = nested_ids(table.path, rows, paths, table.label)
     answers, silent = list[str | None](), list[Problem]()
     error_of, values_of = getter(_ERROR), [getter(path) for path in said]

@@ -21,7 +21,7 @@ from shortcut_miner.sources.opening.json_records import (
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, Top
 from shortcut_miner.sources.opening.kinds import Content, with_fields
 from shortcut_miner.sources.opening.reading import Problem, find_duplicates, find_problems
-from shortcut_miner.sources.opening.repeated_fields import LABEL_ONCE, inner_keys_twice
+from shortcut_miner.sources.opening.repeated_fields import inner_keys_twice
 from shortcut_miner.sources.opening.table_columns import check_has_rows, read_columns
 
 SOFT_LABELS, SOFT_LABELS_PARQUET = "soft labels JSON", "soft labels Parquet"
@@ -85,7 +85,7 @@ def read_json_labels(content: Content) -> LabelRows:
     questions = pl.DataFrame(record_columns(rows, _Labelled, "question_id"))
     questions, notes = with_whole_ids(questions, "question_id")
     labels = [row.label for row in rows.records]
-    problems += rows.problems + inner_keys_twice(raws, rows.positions, labels, "label", LABEL_ONCE)
+    problems += rows.problems + inner_keys_twice(raws, rows.positions, labels, "label")
     problems += find_duplicates(questions, "question_id")
     problems += find_floats(questions, "question_id")
     table = _one_row_a_label(questions, labels)
@@ -118,7 +118,7 @@ def read_labels_parquet(content: Content) -> LabelRows:
     problems = [
         *unfit,
         *find_problems(table, pl.col("question_id").is_null(), "question_id", "an id"),
-        *find_problems(table, is_repeated, "answer", LABEL_ONCE),
+        *find_problems(table, is_repeated, "answer", "an answer that a question has once"),
         *find_problems(table, is_beside_others, "answer", "null only as a question's one row"),
     ]
     return LabelRows(table, problems, table.height, "labels", "row {}".format, content.table.notes)

@@ -1,5 +1,6 @@
 """Models' answers in flat tables, lists of records, and {id: answer}, and VLMEvalKit's result tables."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ VLMEVALKIT_XLSX = "VLMEvalKit results xlsx"
 VLMEVALKIT_COLUMNS = ("index", "prediction")
 GQA_FIELDS = ("questionId", "prediction")
 LIST_KEYS = ("results", "predictions", "annotations", "data")  # of an object around the records
+_KEYS = re.compile(rb'"\s*+:')  # at least as many as there are
 _TEXT = (b'"', b"n")  # how a text or null starts
 
 
@@ -138,7 +140,7 @@ def read_by_id(content: Content, asked: Asked) -> AnswerRows:
     )  # fmt: skip
     rows = answer_rows(table, {name: Column(need.kind) for name, need in NEEDS.items()})
     text = content.source.content
-    rows.problems.extend(repeated_keys(text, names, text.count(b'":') + text.count(b'" :'), "question_id"))
+    rows.problems.extend(repeated_keys(text, names, len(_KEYS.findall(text)), "question_id"))
     return rows
 
 

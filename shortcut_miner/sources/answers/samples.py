@@ -21,10 +21,15 @@ from shortcut_miner.sources.answers.nested_records import (
     record_type,
 )
 from shortcut_miner.sources.opening.ids import AnyId
-from shortcut_miner.sources.opening.json_records import decode_all
+from shortcut_miner.sources.opening.json_records import decode_all, without
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, LOOKED_AT, Raws, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Problem
+from shortcut_miner.sources.opening.repeated_fields import (
+    keys_inside_twice,
+    nested_twice,
+    twice_inside,
+)
 
 LMMS_EVAL_SAMPLES, LM_EVAL_SAMPLES = "lmms-eval samples JSONL", "lm-eval samples JSONL"
 _RECORD_FIELDS = {"doc", "arguments", "input", "resps", "filtered_resps"}  # no metrics
@@ -85,6 +90,7 @@ def read_samples(content: Content, asked: Asked) -> AnswerRows:
     leaves += [Leaf(said, _Responses), Leaf(_FILTER, str, is_optional=True)]
     leaves += [Leaf(_ARGUMENTS, msgspec.Raw, is_optional=True)]
     rows = decode_all(raws, record_type(leaves))
+    rows = without(rows, nested_twice(raws, rows.positions, [leaf.path for leaf in leaves]))
     _check_one_filter(shown, [*map(getter(_FILTER), rows.records)])
     table, problems, id_notes = nested_ids(shown, rows, paths, label)
     answers, silent, choices = list[str | None](), list[Problem](), 0
@@ -95,6 +101,8 @@ def read_samples(content: Content, asked: Asked) -> AnswerRows:
         answer = _first_text(responses)
         if answer is None and (answer := _likeliest(responses, arguments)) is not None:
             choices += 1
+            if arguments is not None and (twice := keys_inside_twice(arguments)):
+                silent.append(twice_inside(position, "arguments", twice))
         if answer is None:
             silent.append(_no_answer(position, ".".join(said), responses))
         answers.append(None if answer is None else answer.strip())

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from shortcut_miner.errors import SourceError
+from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.images.region_tables import (
     Block,
     RawRegions,
@@ -27,6 +27,7 @@ from shortcut_miner.sources.images.region_tables import (
 from shortcut_miner.sources.opening.files import FileFacts
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, excerpt
 from shortcut_miner.sources.opening.reading import Problem
+from shortcut_miner.sources.opening.repeated_fields import keys_inside_twice
 from shortcut_miner.sources.opening.streams import Stream, file_lines, open_stream
 
 BOTTOM_UP_TSV, LXMERT_TSV, VINVL_TSV = "bottom-up-attention TSV", "LXMERT TSV", "VinVL TSV"
@@ -282,6 +283,9 @@ def vinvl_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
             except DECODE_ERRORS as error:
                 yield bad_image(name, "objects", f"{excerpt(text)} ({error})", "objects with rect")
                 continue
+            if twice := _twice_in(text, found):
+                yield bad_image(name, "objects", f"{examples(twice)} twice in an object", "each key once")
+                continue
             yield _vinvl_block(name, found)
 
     with open_stream(files.path) as stream:
@@ -294,6 +298,14 @@ def vinvl_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
             "Download or copy both again: one of them was probably cut."
         )
     return raw, [facts]
+
+
+def _twice_in(text: bytes, found: _VinvlImage) -> list[str]:
+    """Return the keys that a line has twice, if it has one of those that are read too often."""
+    of_each = dict.fromkeys(("rect", "class", "conf", "attr"), len(found.objects))
+    often = of_each | dict.fromkeys(("objects", "image_h", "image_w"), 1)
+    is_odd = any(text.count(f'"{name}"'.encode()) > most for name, most in often.items())
+    return keys_inside_twice(text) if is_odd else []
 
 
 def _vinvl_block(name: str, found: _VinvlImage) -> Block:

@@ -74,7 +74,7 @@ def decode_chunks(raws: Raws, record_type: type[Record], first: int = 0) -> Iter
             decoded = Chunk(range(first + start, first + start + len(chunk)), records, [])
         else:
             decoded = _decode_one_by_one(chunk, first + start, record_type)
-        yield _without(decoded, repeated_fields(chunk, content, names, first + start))
+        yield without(decoded, repeated_fields(chunk, content, names, first + start))
 
 
 def decode_all(raws: Raws, record_type: type[Record], first: int = 0) -> Chunk[Record]:
@@ -150,7 +150,7 @@ def keyed_records(top: Mapping[str, msgspec.Raw], key: str, value: str) -> list[
     return [b"".join((start, msgspec.json.encode(name), between, raw, b"}")) for name, raw in top.items()]
 
 
-def _without(chunk: Chunk[Record], problems: list[Problem]) -> Chunk[Record]:
+def without(chunk: Chunk[Record], problems: list[Problem]) -> Chunk[Record]:
     """Return a chunk without the records that have further problems, and with these."""
     if not problems:
         return chunk

@@ -21,7 +21,7 @@ from shortcut_miner.sources.opening.json_text import (
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of, with_fields
 from shortcut_miner.sources.opening.list_columns import text_lists
 from shortcut_miner.sources.opening.reading import Problem, shown_value
-from shortcut_miner.sources.opening.repeated_fields import LABEL_ONCE, inner_keys_twice
+from shortcut_miner.sources.opening.repeated_fields import inner_keys_twice
 from shortcut_miner.sources.questions.answer_lists import AnswerRecord, record_lists
 from shortcut_miner.sources.questions.set_records import Columns, Records, SetShape
 from shortcut_miner.sources.questions.vqa_questions import listed_records
@@ -182,7 +182,7 @@ def _labels(chunk: Chunk[Any], raws: Raws) -> Columns:
         for position, label, one in zip(chunk.positions, labels, weights, strict=True)
         if min(one, default=0.0) < 0
     ]
-    problems += inner_keys_twice(raws, chunk.positions, labels, "label", LABEL_ONCE)
+    problems += inner_keys_twice(raws, chunk.positions, labels, "label")
     columns = {
         "answer": pl.Series(chosen, dtype=pl.String),
         "answers": text_lists(listed),

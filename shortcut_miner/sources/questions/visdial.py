@@ -15,19 +15,20 @@ from shortcut_miner.errors import SourceError
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.ids import AnyId, id_column, with_whole_ids
-from shortcut_miner.sources.opening.json_records import decode_all
+from shortcut_miner.sources.opening.json_records import decode_all, without
 from shortcut_miner.sources.opening.json_text import (
     DECODE_ERRORS,
     Top,
-    check_no_key_twice,
     fields_of,
     records_under,
 )
 from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, check_not_empty
+from shortcut_miner.sources.opening.repeated_fields import check_keys_once, objects_twice
 from shortcut_miner.sources.questions.set_records import Records, SetShape, settled_set
 
 _LISTS = ("dialogs", "questions", "answers")
+_OF_A_ROUND = ("question", "answer", "gt_index", "answer_options")
 
 
 class _Round(msgspec.Struct, gc=False):
@@ -74,10 +75,14 @@ def read_visdial(content: Content, on_bad_row: OnBadRow, limit: int | None = Non
     """Return the questions of an opened file; see :func:`.question_sets.read_question_set`."""
     top = content.json.top
     assert isinstance(top, dict)
+    for raw in (content.source.content, top["data"]):
+        check_keys_once(content.source.path, raw, 1)
     held = fields_of(top["data"])
     texts = {name: _texts(content.source, held, name) for name in _LISTS[1:]}
     raws = VISDIAL.records(content).raws[:limit]
     decoded = decode_all(raws, _Dialog)
+    lengths = [len(one.dialog) for one in decoded.records]
+    decoded = without(decoded, objects_twice(raws, decoded.positions, lengths, _OF_A_ROUND, "dialog"))
     places, problems = decoded.positions, decoded.problems
     rounds = [one.dialog for one in decoded.records]
     sizes = np.ones(len(raws), np.int64)  # of a dialog that can't be read, for its one problem
@@ -112,7 +117,6 @@ def read_visdial(content: Content, on_bad_row: OnBadRow, limit: int | None = Non
 
 
 def _texts(source: Source, held: Mapping[str, msgspec.Raw], name: str) -> list[str]:
-    check_no_key_twice(source, held, name)
     try:
         return msgspec.json.decode(held[name], type=list[str])
     except DECODE_ERRORS as error:

@@ -223,7 +223,7 @@ def test_seeds_and_models(tmp_path: Path, built: Path) -> None:
         "scores.json", "scores.md", "scores.tex", "scores_long.tex", "manifest.json",
     }  # fmt: skip
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert len(manifest["inputs"]) == 12
+    assert len(manifest["inputs"]) == 12 + 1  # the last is the build
     assert manifest["config"]["build"]["relevant"] == "path"
 
 

@@ -213,7 +213,7 @@ def test_a_folder_is_scored_and_written(folder: Path, tmp_path: Path) -> None:
     written = json.loads((out / "scores.json").read_text())
     assert written["rad"]["overall"]["all"]["m"]["n"] == 40
     assert [one["role"] for one in json.loads((out / "manifest.json").read_text())["inputs"]] == [
-        "original predictions of m", "augmented predictions of m",
+        "original predictions of m", "augmented predictions of m", "folder",
     ]  # fmt: skip
 
 

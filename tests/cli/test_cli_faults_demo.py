@@ -1,0 +1,76 @@
+"""Whatever fails while demo and report write: each folder and file is whole, and a rerun completes them."""
+
+import resource
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from cli.commands import RunCli, contents, start_cli
+from cli.test_cli_faults import check_refused, limited
+
+from shortcut_miner.storage import MANIFEST, RUN_RECORD
+
+QUICK = ("--threads", 1, "--quiet")
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from shortcut_miner.cli.run import run
+
+    out = tmp_path_factory.mktemp("demo") / "out"
+    assert run(["demo", "--out", str(out), *map(str, QUICK)]) == 0
+    return out
+
+
+def check_rerun(run_cli: RunCli, whole: Path, out: Path) -> None:
+    """Check that what is there is whole, and that the demo completes it."""
+    for folder in (path for path in out.iterdir() if (path / MANIFEST).is_file()):
+        assert run_cli("verify", folder).code == 0, folder
+    ran = run_cli("demo", "--out", out, *QUICK)
+    assert ran.code == 0, ran.err
+    assert contents(out, without=(RUN_RECORD,)) == contents(whole, without=(RUN_RECORD,))
+
+
+def test_a_quota(whole: Path, run_cli: RunCli, tmp_path: Path) -> None:
+    """The longest file, the report, is the last: all else is there."""
+    out = tmp_path / "out"
+    longest = max(path.stat().st_size for path in whole.rglob("*") if path.is_file())
+    for most in (1_000, longest - 1):
+        with limited(resource.RLIMIT_FSIZE, most):
+            check_refused(run_cli("demo", "--out", out, *QUICK), str(out))
+    check_rerun(run_cli, whole, out)
+
+
+@pytest.mark.parametrize("place", ["world", "vqa-ce-scores", "swapmix"])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=lambda one: one.name)
+def test_a_demo_that_is_killed_while_it_writes(
+    place: str, number: signal.Signals, whole: Path, run_cli: RunCli, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    with start_cli("demo", "--out", out, *QUICK) as process:
+        while process.poll() is None and not any((out / place).glob(".shortcut-miner-staging-*/*")):
+            time.sleep(0.001)
+        process.send_signal(number)
+        process.communicate()
+    assert process.returncode in (-number, 0)
+    check_rerun(run_cli, whole, out)
+
+
+def test_a_report_that_fails_leaves_the_earlier_one(whole: Path, run_cli: RunCli, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    assert run_cli("report", whole / "rad", "--out", page, "--quiet").code == 0
+    before = page.read_bytes()
+    words = ("report", whole / "vqa-ce", "--out", page, "--quiet")
+    with limited(resource.RLIMIT_FSIZE, 10_000):
+        check_refused(run_cli(*words), "An earlier report is unchanged")
+    assert contents(tmp_path) == {"report.html": before}
+    with start_cli(*words) as process:
+        while process.poll() is None and len([*tmp_path.iterdir()]) == 1:
+            time.sleep(0.0005)
+        process.kill()
+        process.communicate()
+    assert process.returncode in (-signal.SIGKILL, 0)
+    killed = page.read_bytes()
+    assert run_cli(*words).code == 0
+    assert killed in (before, page.read_bytes())
