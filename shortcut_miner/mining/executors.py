@@ -1,7 +1,7 @@
 """Where the parts of a search run: in this process, in processes of this machine, on Dask, on SLURM.
 
-The engines are other people's: each is opened as a :class:`concurrent.futures.Executor`, and loaded when it is
-asked for.
+The engines are other people's: each is opened as a :class:`concurrent.futures.Executor`, and loaded
+when it is asked for.
 """
 
 import contextlib
