@@ -29,7 +29,7 @@ from pathlib import Path
 
 from bench_scale import World
 from distributed import Client
-from measuring import CHECKOUT, ChildError, header, markdown_table, seconds
+from measuring import CHECKOUT, ChildError, absolute, header, markdown_table, seconds
 from process_tree import descendants_of
 
 Digests = dict[str, str]
@@ -57,7 +57,7 @@ def start(command: list[str | Path], log: Path) -> subprocess.Popen[bytes]:
     """Start a command on the checkout's package; what it says is added to a file."""
     variables = os.environ | {"PYTHONPATH": str(CHECKOUT)}
     with log.open("ab") as file:
-        return subprocess.Popen(command, stdout=file, stderr=file, env=variables, cwd=CHECKOUT)
+        return subprocess.Popen(absolute(command), stdout=file, stderr=file, env=variables, cwd=CHECKOUT)
 
 
 def undisturbed(table: Path, options: list[str], folder: Path) -> Job:

@@ -52,13 +52,14 @@ class ChildError(Exception):
 def run_child(command: Sequence[str | Path], environment: dict[str, str] | None = None) -> tuple[Cost, str]:
     """Run a command in the checkout; return what it cost, start and exit included, and its stdout.
 
+    Paths among its words may be relative: to the folder that the script was started in.
     The package is that of the checkout, and byte code is cached as for any user.
     """
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     variables = inherited | {"PYTHONPATH": str(CHECKOUT)} | (environment or {})
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         start = time.perf_counter()
-        child = subprocess.Popen(command, stdout=out, stderr=err, env=variables, cwd=CHECKOUT)
+        child = subprocess.Popen(absolute(command), stdout=out, stderr=err, env=variables, cwd=CHECKOUT)
         _, status, usage = os.wait4(child.pid, 0)
         wall = time.perf_counter() - start
         child.returncode = os.waitstatus_to_exitcode(status)
@@ -67,6 +68,11 @@ def run_child(command: Sequence[str | Path], environment: dict[str, str] | None 
         if child.returncode != 0:
             raise ChildError(f"exit code {child.returncode}: {err.read().decode()[-2_000:].strip()}")
         return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * MAXRSS_UNIT), out.read().decode()
+
+
+def absolute(command: Iterable[str | Path]) -> list[str | Path]:
+    """Return a command for a child, which runs in the checkout: paths are of the folder we started in."""
+    return [one.resolve() if isinstance(one, Path) else one for one in command]
 
 
 def peak_bytes() -> int:

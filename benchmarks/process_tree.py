@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from measuring import CHECKOUT
+from measuring import CHECKOUT, absolute
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 MEMORY_PERIOD, DISK_PERIOD = 0.05, 1.0  # seconds between two looks
@@ -84,7 +84,9 @@ def run_tree(
     variables = inherited | {"PYTHONPATH": str(CHECKOUT)} | (environment or {})
     with tempfile.TemporaryFile() as err:
         start = time.perf_counter()
-        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=err, env=variables, cwd=CHECKOUT)
+        child = subprocess.Popen(
+            absolute(command), stdout=subprocess.DEVNULL, stderr=err, env=variables, cwd=CHECKOUT
+        )
         watch = _Watch(child.pid, folder)
         _, status, usage = os.wait4(child.pid, 0)
         wall = time.perf_counter() - start

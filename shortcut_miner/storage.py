@@ -94,11 +94,22 @@ def table_sha256(frame: pl.DataFrame, key: str | Sequence[str]) -> str:
     null mask, lengths and values are hashed, so two tables share a digest only if they are equal.
     """
     digest = hashlib.sha256()
-    for column in frame.sort(key, maintain_order=True).get_columns():
+    for column in frame.sort(_ranks(frame, key), maintain_order=True).get_columns():
         digest.update(f"{column.name}:{column.dtype}:{len(column)};".encode())
         for part in _column_bytes(column):
             digest.update(part)
     return digest.hexdigest()
+
+
+def _ranks(frame: pl.DataFrame, key: str | Sequence[str]) -> list[pl.Expr]:
+    """Return what sorts as the columns of `key` do: of several, texts as numbers, in half of the time."""
+    names = [key] if isinstance(key, str) else key
+    return [
+        pl.col(name).cast(pl.Enum(frame[name].drop_nulls().unique().sort())).to_physical()
+        if len(names) > 1 and frame[name].dtype == pl.String
+        else pl.col(name)
+        for name in names
+    ]
 
 
 def _column_bytes(column: pl.Series) -> Iterator[bytes]:

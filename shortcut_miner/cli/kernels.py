@@ -6,6 +6,7 @@ Loading them in a thread beside the reading of files was tried: it saves nothing
 import contextlib
 import os
 import re
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
@@ -106,6 +107,7 @@ def watched(shown: Shown, on_stage: "OnStage | None", names: Sequence[str] | Non
         return
     if told := kernel_cache.prepare(_folder(_ALL)):
         note(shown, f"note: {told}")
+    _load_numba()
     from numba.core import event
 
     class Listener(Compiling, event.Listener):  # type: ignore[misc]
@@ -114,6 +116,21 @@ def watched(shown: Shown, on_stage: "OnStage | None", names: Sequence[str] | Non
     listener = Listener(shown, on_stage, names)
     with event.install_listener("numba:compile", listener):
         yield listener
+
+
+def _load_numba() -> None:
+    """Load all of numba but SciPy's BLAS, which no kernel calls: its modules take longer than Polars."""
+    blas = "scipy.linalg.cython_blas"
+    is_left_out = blas not in sys.modules
+    if is_left_out:
+        sys.modules[blas] = None  # type: ignore[assignment]  # numba takes it for not installed
+    try:
+        from numba.core.registry import cpu_target
+
+        cpu_target.target_context.refresh()
+    finally:
+        if is_left_out:
+            del sys.modules[blas]
 
 
 def kernels_to_compile(*names: str) -> int:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -64,12 +65,11 @@ class InputFacts:
     @classmethod
     def of(cls, readings: Mapping[str, Reading], warnings: Sequence[str | None] = ()) -> Self:
         """Return the facts of readings by role; a warning that is None was none."""
+        files = [(role, part) for role, one in readings.items() for part in one.parts or (one,)]
+        with ThreadPoolExecutor(pl.thread_pool_size()) as pool:
+            records = tuple(pool.map(input_record, *zip(*files, strict=True))) if files else ()
         return cls(
-            records=tuple(
-                input_record(role, part)
-                for role, reading in readings.items()
-                for part in reading.parts or (reading,)
-            ),
+            records=records,
             dropped={
                 f"{role}: {reason}": count
                 for role, reading in readings.items()

@@ -1,19 +1,18 @@
 """Where the parts of a search run: in this process, in processes of this machine, on Dask, on SLURM.
 
-The engines are other people's: each is opened as a :class:`concurrent.futures.Executor`.
+The engines are other people's: each is opened as a :class:`concurrent.futures.Executor`, and loaded
+when it is asked for.
 """
 
-import asyncio
 import contextlib
 import dataclasses
-import multiprocessing
 import os
 import re
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -145,6 +144,8 @@ def _here(folder: Path) -> Iterator[Executor]:
 
 
 def _local(executor: str, memory: int | None) -> Engine:
+    import multiprocessing
+
     # As multiprocessing asks it, only that by then a worker would have begun to do all of this again.
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise ConfigError(
@@ -168,6 +169,9 @@ def _processors() -> int:
 
 @contextlib.contextmanager
 def _pool(workers: int, folder: Path) -> Iterator[Executor]:
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
     # Never forked: threads of libraries would not live on in the copy.
     spawn = multiprocessing.get_context("spawn")
     closes_at_end, opened_here = spawn.Pipe(duplex=False)
@@ -201,6 +205,8 @@ def _end_with(closes_at_end: Any) -> None:
 
 @contextlib.contextmanager
 def _dask(address: str, folder: Path) -> Iterator[Executor]:
+    import asyncio
+
     from distributed import Client
 
     try:
@@ -221,6 +227,8 @@ def _dask(address: str, folder: Path) -> Iterator[Executor]:
 
 async def _meet(address: str) -> None:
     """Connect once. A Client waits for ever where something else takes the connection and says nothing."""
+    import asyncio
+
     from distributed.comm import connect
 
     comm = await asyncio.wait_for(connect(address, timeout=_CONNECT_SECONDS), 2 * _CONNECT_SECONDS)

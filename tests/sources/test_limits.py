@@ -337,3 +337,13 @@ def test_a_pipe_without_an_end_is_stopped(monkeypatch: pytest.MonkeyPatch, tmp_p
     writing = subprocess.Popen(["sh", "-c", 'yes > "$0"', path], stderr=subprocess.DEVNULL)
     with writing, pytest.raises(SourceError, match=told):  # it ends when nobody reads
         open_source(path)
+
+
+def test_a_limit_holds_for_files_that_are_read_in_the_background(tmp_path: Path) -> None:
+    questions, annotations = tmp_path / "questions.json", tmp_path / "annotations.json.gz"
+    questions.write_text('{"questions": [{"question_id": 1, "image_id": 2, "question": "Is it?"}]}')
+    record = '{"question_id": 1, "image_id": 2, "multiple_choice_answer": "yes"}'
+    annotations.write_bytes(gzip.compress(f'{{"annotations": [{record}]}}{" " * 2000}'.encode()))
+    sm.read_vqa(questions, annotations)
+    with max_unpacked(1000), pytest.raises(SourceError, match=r"annotations.json.gz: got more than"):
+        sm.read_vqa(questions, annotations)

@@ -184,9 +184,11 @@ def _in_memory(
             distribution = dataclasses.replace(distribution, work=work / "shards")
         with timed(run.costs, "encode", run.on_stage):
             prepared = prepare_frames(inputs.train, inputs.val, inputs.labels, config)
+        facts = inputs.facts
+        del inputs  # the training questions are not needed any more
         yield _Ready(
             prepared=prepared,
-            facts=inputs.facts,
+            facts=facts,
             counts=counts,
             spool=HeldFrames(),
             distribution=distribution,

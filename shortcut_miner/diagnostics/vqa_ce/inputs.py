@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
+from functools import partial
 
 import polars as pl
 
@@ -12,6 +13,7 @@ from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables, open_t
 from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.labels import read_labels
+from shortcut_miner.sources.opening.files import in_background
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.question_sets import read_questions
 from shortcut_miner.sources.questions.table_rows import GROUP
@@ -61,6 +63,7 @@ def read_inputs(
     tables = tables or open_tables(files, config)
     check_objects(files, config, tables)
     notes: tuple[str, ...] = ()
+    labelled = in_background(lambda: read_detections(files, config))
     if tables is None:
         train, val, readings = _read_files(files, config, limit)
     else:
@@ -69,7 +72,7 @@ def read_inputs(
     if tables is not None and (tables.has_images or tables.has_groups):
         notes += _shared_groups_note(train, val)
     labels = None
-    detections = read_detections(files, config)
+    detections = labelled.result()
     if detections is not None:
         questions = (("training questions", train), ("validation questions", val))
         roles = [*readings]
@@ -130,12 +133,10 @@ def _read_files(
 ) -> tuple[pl.DataFrame, pl.DataFrame, dict[str, Reading]]:
     assert files.train_questions is not None and files.val_questions is not None
     skip = config.on_bad_row
-    train, readings = read_questions(
-        files.train_questions, files.train_annotations, roles=_TRAIN, on_bad_row=skip, limit=limit
-    )
-    val, val_readings = read_questions(
-        files.val_questions, files.val_annotations, roles=_VAL, on_bad_row=skip, limit=limit
-    )
+    read = partial(read_questions, on_bad_row=skip, limit=limit)
+    validation = in_background(partial(read, files.val_questions, files.val_annotations, roles=_VAL))
+    train, readings = read(files.train_questions, files.train_annotations, roles=_TRAIN)
+    val, val_readings = validation.result()
     return train, val, readings | val_readings
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -43,12 +44,19 @@ def write(
     folder: Path, found: Shortcuts, config: VqaCeConfig, provenance: Provenance, figures: dict[str, Any]
 ) -> None:
     """Write the tables, the release's files and the manifest into a folder."""
+    with ThreadPoolExecutor(1) as pool:
+        others = pool.submit(_write_others, folder, found, config, provenance)
+        _write_rows(folder, found, provenance)
+        _write_released(folder, found)
+        others.result()
+    write_manifest(folder, provenance, figures)
+
+
+def _write_others(folder: Path, found: Shortcuts, config: VqaCeConfig, provenance: Provenance) -> None:
+    """Write the tables that have no row a question, one after another."""
     for name, blocks in blocks_of(found, config).items():
         if name not in _OF_ROWS:
             write_blocks(folder, provenance, name, blocks())
-    _write_rows(folder, found, provenance)
-    _write_released(folder, found)
-    write_manifest(folder, provenance, figures)
 
 
 # ---- tables of rules ----

@@ -5,9 +5,11 @@ from itertools import islice
 import msgspec
 import numpy as np
 import polars as pl
+import pyarrow as pa
 
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.opening.arrow_records import arrow_chunks, arrow_columns
 from shortcut_miner.sources.opening.ids import id_problems
 from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, paused_gc, repeated_keys
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
@@ -49,10 +51,14 @@ def read_image_labels(content: Content, on_bad_row: OnBadRow) -> Reading:
     problems += repeated_keys(source.content, names, entries, "image id", "one entry an image")
     frames = []
     with paused_gc():
-        for chunk in decode_chunks(list(images.values()), _Detections):
-            frame, uneven = _label_rows(chunk)
-            frames.append(frame)
-            problems += chunk.problems + uneven
+        for first, some, columns in arrow_chunks(list(images.values()), _Detections):
+            if columns is not None and (rows := _arrow_rows(first, columns)) is not None:
+                frames.append(rows)
+                continue
+            for chunk in decode_chunks(some, _Detections, first):
+                frame, uneven = _label_rows(chunk)
+                frames.append(frame)
+                problems += chunk.problems + uneven
     table = pl.concat(frames)
     is_outside = ~pl.col("score").is_between(0, 1)
     problems += find_problems(table, is_outside, "score", "numbers from 0 to 1", "scores")
@@ -63,6 +69,16 @@ def read_image_labels(content: Content, on_bad_row: OnBadRow) -> Reading:
         what="images", total=len(names), on_bad_row=on_bad_row,
         label=lambda record: f"image {names[record]!r}", notes=content.json.notes + notes,
     )  # fmt: skip
+
+
+def _arrow_rows(first: int, columns: pa.Table) -> pl.DataFrame | None:
+    """Return the rows of :func:`_label_rows` of images that are Arrow already; None if lists are uneven."""
+    listed = pl.DataFrame(arrow_columns(first, columns, _Detections)).rename(
+        {"classes": "label", "scores": "score"}
+    )
+    if (listed["label"].list.len() != listed["score"].list.len()).any():
+        return None
+    return listed.explode("label", "score", empty_as_null=True)
 
 
 def _label_rows(chunk: Chunk[_Detections]) -> tuple[pl.DataFrame, list[Problem]]:

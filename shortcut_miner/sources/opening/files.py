@@ -1,6 +1,7 @@
 """Files: found with their zip member, opened with one set of words for what goes wrong, and identified."""
 
 import contextlib
+import contextvars
 import difflib
 import hashlib
 import io
@@ -9,12 +10,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.journal import finish_interrupted
 from shortcut_miner.sources.opening.containers import CUT, UTF8_BOM, refuse_unreadable, unpack
 from shortcut_miner.sources.opening.devices import check_no_device, check_no_pipe, is_pipe, pipe_pieces
 from shortcut_miner.sources.opening.limits import in_memory
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,10 +246,10 @@ def check_not_empty_file(shown: str, size: int) -> None:
         raise SourceError(f"{shown}: got an empty file (0 bytes), expected content. {CUT}.")
 
 
-def in_background(work: Callable[[], str]) -> Future[str]:
-    """Start some work in a thread of its own."""
+def in_background(work: Callable[[], Result]) -> Future[Result]:
+    """Start some work in a thread of its own, with the limits that hold here."""
     executor = ThreadPoolExecutor(max_workers=1)
-    future = executor.submit(work)
+    future = executor.submit(contextvars.copy_context().run, work)
     executor.shutdown(wait=False)
     return future
 

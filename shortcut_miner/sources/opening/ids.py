@@ -86,9 +86,14 @@ def with_whole_ids(table: pl.DataFrame, *columns: str) -> tuple[pl.DataFrame, tu
     return table, tuple(notes)
 
 
+def are_whole(ids: pl.Series) -> bool:
+    """Return whether all ids are integers as text, or null: so none is a float or blank, told cheaply."""
+    return ids.str.to_integer(strict=False).null_count() == ids.null_count()
+
+
 def whole_column(ids: pl.Series) -> tuple[pl.Series, int]:
     """Return ids with whole floats as integers, and how many there were."""
-    if not ids.str.contains(_FLOAT).any():
+    if are_whole(ids) or not ids.str.contains(_FLOAT).any():
         return ids, 0
     whole = pl.select(whole_text(pl.lit(ids))).to_series()
     return whole.rename(ids.name), int((whole != ids).sum())
@@ -106,12 +111,16 @@ def is_float(ids: pl.Expr) -> pl.Expr:
 
 def find_floats(table: pl.DataFrame, column: str, field: str | None = None) -> list[Problem]:
     """Return a problem for each id that :func:`is_float`."""
+    if are_whole(table[column]):
+        return []
     found = table.lazy().filter(is_float(pl.col(column))).select(RECORD, column).collect()
     return [Problem((record,), field or column, one, ID_EXPECTED) for record, one in found.iter_rows()]
 
 
 def id_problems(table: pl.DataFrame, column: str, field: str | None = None) -> list[Problem]:
     """Return a problem for each id that is null, blank or a float."""
+    if are_whole(table[column]) and not table[column].null_count():
+        return []
     is_nothing = is_blank(column).fill_null(value=True)
     return find_problems(table, is_nothing, column, "an id", field) + find_floats(table, column, field)
 
@@ -163,6 +172,8 @@ def zeros_back(given: pl.Series, known: pl.Series, file: str) -> tuple[pl.Series
     >>> ids.to_list()
     ['02930152', '17']
     """
+    if given.is_in(known.implode()).all():
+        return given, pl.DataFrame(schema={"given": pl.String, "known": pl.String})
     same = _bare(given, "given").join(_bare(known, "known"), on="bare", maintain_order="left").drop("bare")
     is_strange = ~pl.col("given").is_in(known.implode()) & ~pl.col("known").is_in(given.implode())
     pairs = same.filter(is_strange)

@@ -8,6 +8,7 @@ Each family has its tables: ``QUESTIONS``, ``ANNOTATIONS``, ``SETS`` and ``GQA``
 :func:`~shortcut_miner.sources.recognise.recognise`.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
@@ -39,6 +40,7 @@ TABLE_ENDINGS = (
     ".parquet", ".arrow", ".feather", ".ipc", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".xlsx",
 )  # fmt: skip
 PACKED_ENDINGS = (".gz", ".zst", ".zip")
+_NOT_BLANK = re.compile(rb"\S")
 RIGHT_FILE = "Check that this is the right file"
 
 
@@ -117,7 +119,11 @@ class Content:
     @property
     def is_lines(self) -> bool:
         """Whether lines are JSON objects of their own, so that they can't be one document."""
-        return self.forms[0] == "JSONL" and len(self.lines) > 1 and bool(fields_of(self.lines[0][1]))
+        content = self.source.content
+        end = content.find(b"\n", content.find(b"{"))
+        if self.forms[0] != "JSONL" or end < 0 or not _NOT_BLANK.search(content, end):
+            return False
+        return bool(fields_of(content[:end].lstrip()))
 
     def view(self, form: Form) -> Any:
         """Return what a format's `recognise` is given."""

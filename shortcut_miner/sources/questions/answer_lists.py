@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import polars as pl
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from shortcut_miner.sources.opening.json_records import Chunk, decoding_problem
@@ -49,6 +50,23 @@ def record_lists(chunk: Chunk[Any], raws: Raws) -> tuple[dict[str, pl.Series], l
     flat = pl.Series([one.answer for one_list in lists for one in one_list], dtype=pl.String)
     answers = list_column(flat, np.diff(offsets), [one_list is None for one_list in given])
     return {"answers": answers, "answer_record_key": keys}, problems
+
+
+def arrow_lists(column: pa.ChunkedArray) -> dict[str, pl.Series]:
+    """Return what :func:`record_lists` does of lists of AnswerRecords that are Arrow already.
+
+    {} where answer ids don't rise within each list, so that records must be compared.
+    """
+    lists = column.combine_chunks()
+    records, offsets = lists.values, lists.offsets
+    # Numbers go through Polars: to_numpy of Arrow loads pandas, if it is installed.
+    ids, ends = (pl.Series(pl.from_arrow(one)) for one in (records.field("answer_id"), offsets))
+    if ids.null_count() or not _rise(ids.to_numpy(), ends.to_numpy()).all():
+        return {}
+    mask = lists.is_null() if lists.null_count else None
+    answers = pa.ListArray.from_arrays(offsets, records.field("answer"), mask=mask)
+    keys = pl.Series([None], dtype=pl.List(pl.UInt8)).new_from_index(0, len(lists))
+    return {"answers": pl.Series(pl.from_arrow(answers)), "answer_record_key": keys}
 
 
 def majority(answers: pl.Series) -> pl.DataFrame:
@@ -114,12 +132,19 @@ def _rows_to_number(lists: Sequence[list[AnswerRecord]], offsets: NDArray[np.int
     """Return the rows whose answer ids are missing or repeat; ids that rise are seen to differ at once."""
     flat = [one.answer_id for one_list in lists for one in one_list]
     try:
-        is_rising = np.diff(np.array(flat, dtype=np.int64)) > 0
-        is_rising[offsets[1:-1][(offsets[1:-1] > 0) & (offsets[1:-1] < len(flat))] - 1] = True
+        is_rising = _rise(np.array(flat, dtype=np.int64), offsets)
         doubtful = np.unique(np.searchsorted(offsets, np.flatnonzero(~is_rising), side="right") - 1).tolist()
     except (TypeError, ValueError, OverflowError):  # an id is missing, text, or larger than int64
         doubtful = range(len(lists))
     return [row for row in doubtful if not _differ([one.answer_id for one in lists[row]])]
+
+
+def _rise(ids: NDArray[np.int64], offsets: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return bool[ids - 1]: whether the next id is larger, or another list's."""
+    is_rising = np.diff(ids) > 0
+    inner = offsets[1:-1]
+    is_rising[inner[(inner > 0) & (inner < len(ids))] - 1] = True
+    return is_rising
 
 
 def _differ(ids: list[int | str | float | None]) -> bool:

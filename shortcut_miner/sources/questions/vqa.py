@@ -2,15 +2,15 @@
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import polars as pl
 
 from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.schemas import Questions
-from shortcut_miner.sources.opening.files import Source, open_source
+from shortcut_miner.sources.opening.files import in_background, open_source
 from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.kinds import Content, Format
 from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
@@ -50,7 +50,7 @@ def read_vqa_questions(
     """
     check_on_bad_row(on_bad_row)
     check_limit(limit)
-    return _read(open_source(path, keep_workbooks=True), QUESTIONS, on_bad_row, limit)
+    return _read(path, QUESTIONS, on_bad_row, limit)
 
 
 def read_vqa_annotations(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Reading:
@@ -77,11 +77,11 @@ def read_vqa_annotations(path: str | os.PathLike[str], *, on_bad_row: OnBadRow =
         is no text, no majority answer, a question_id twice.
     """
     check_on_bad_row(on_bad_row)
-    return _read(open_source(path, keep_workbooks=True), ANNOTATIONS, on_bad_row)
+    return _read(path, ANNOTATIONS, on_bad_row)
 
 
-def _read(source: Source, formats: Sequence[Format], *options: object) -> Reading:
-    content = Content(source)
+def _read(path: str | os.PathLike[str], formats: Sequence[Format], *options: object) -> Reading:
+    content = Content(open_source(path, keep_workbooks=True))
     reading: Reading = known_format(content, formats, formats[0].kind).read(content, *options)
     return reading
 
@@ -119,10 +119,9 @@ def read_vqa(
     """
     check_on_bad_row(on_bad_row)
     check_limit(limit)
-    with ThreadPoolExecutor(max_workers=1) as background:
-        opening = background.submit(open_source, annotations_path, keep_workbooks=True)
-        questions = _read(open_source(questions_path, keep_workbooks=True), QUESTIONS, on_bad_row, limit)
-        annotations = _read(opening.result(), ANNOTATIONS, on_bad_row)
+    reading = in_background(partial(_read, annotations_path, ANNOTATIONS, on_bad_row))
+    questions = _read(questions_path, QUESTIONS, on_bad_row, limit)
+    annotations = reading.result()
     annotations = with_zeros_back(annotations, questions.table["question_id"])
     answers = annotations.table.rename({"image_id": "annotated_image_id"})
     joined = questions.table.join(
@@ -134,8 +133,10 @@ def read_vqa(
         _NO_ANNOTATION: joined.filter(is_missing)["question_id"],
         _OTHER_IMAGE: joined.filter(is_other_image)["question_id"],
     }
-    orphans = annotations.table.join(questions.table, on="question_id", how="anti")["question_id"]
-    annotation_losses = {_NO_QUESTION: orphans if limit is None else orphans.clear()}
+    orphans = annotations.table["question_id"].clear()
+    if limit is None and len(annotations.table) > joined["annotated_image_id"].count():
+        orphans = annotations.table.join(questions.table, on="question_id", how="anti")["question_id"]
+    annotation_losses = {_NO_QUESTION: orphans}
     table = joined.filter(~is_missing, ~is_other_image).select(Questions.column_names())
     if on_bad_row == "error" or table.is_empty():
         _check_losses(f"{questions_path} and {annotations_path}", question_losses | annotation_losses)

@@ -9,19 +9,22 @@ from dataclasses import replace
 
 import msgspec
 import polars as pl
+import pyarrow as pa
 from msgspec import UNSET, UnsetType
 
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.coco import COCO_KEYS
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.opening.arrow_records import arrow_chunks, arrow_columns, arrow_series
 from shortcut_miner.sources.opening.ids import AnyId, with_whole_ids
 from shortcut_miner.sources.opening.json_records import decode_chunks, paused_gc, record_columns
-from shortcut_miner.sources.opening.json_text import LOOKED_AT, Raws, Top, fields_of, records_of
+from shortcut_miner.sources.opening.json_text import LOOKED_AT, Raws, Top, fields_of, first_records
 from shortcut_miner.sources.opening.kinds import Content, Counts
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, find_problems, finished
 from shortcut_miner.sources.questions.answer_lists import (
     MOST_FREQUENT,
     AnswerRecord,
+    arrow_lists,
     choice_notes,
     majority,
     record_lists,
@@ -51,7 +54,7 @@ def is_vqa_annotations(top: Top) -> bool:
 
 def _are_answers(listed: msgspec.Raw) -> bool:
     """Return whether the records of a list are a model's answers: nothing of an annotation but the id."""
-    records = [fields_of(record).keys() for record in records_of(listed)[:LOOKED_AT]]
+    records = [fields_of(record).keys() for record in first_records(listed)]
     return any(fields >= {"question_id", "answer"} for fields in records) and not any(
         fields & {_MAJORITY, "answers", "image_id"} for fields in records
     )
@@ -89,14 +92,32 @@ def read_annotations(content: Content, on_bad_row: OnBadRow) -> Reading:
 def _decode(raws: Raws) -> tuple[pl.DataFrame, list[Problem]]:
     frames, problems = [], []
     with paused_gc():
-        for chunk in decode_chunks(raws, _Annotation):
-            listed, key_problems = record_lists(chunk, raws)
-            named = [row.multiple_choice_answer for row in chunk.records]
-            answers = pl.Series([None if one is UNSET else one for one in named], dtype=pl.String)
-            columns = record_columns(chunk, _Annotation, *_TEXTS) | {"answer": answers} | listed
-            frames.append(pl.DataFrame(columns))
-            problems += chunk.problems + key_problems
+        for first, some, table in arrow_chunks(raws, _Annotation):
+            if table is not None and (columns := _arrow_columns(first, table)):
+                frames.append(pl.DataFrame(columns))
+                continue
+            for chunk in decode_chunks(some, _Annotation, first):
+                listed, key_problems = record_lists(chunk, raws)
+                named = [row.multiple_choice_answer for row in chunk.records]
+                answers = pl.Series([None if one is UNSET else one for one in named], dtype=pl.String)
+                columns = record_columns(chunk, _Annotation, *_TEXTS) | {"answer": answers} | listed
+                frames.append(pl.DataFrame(columns))
+                problems += chunk.problems + key_problems
     return pl.concat(frames), problems
+
+
+def _arrow_columns(first: int, table: pa.Table) -> dict[str, pl.Series]:
+    """Return the columns of annotations that are Arrow already; {} if answer records need to be compared."""
+    listed = arrow_lists(table["answers"])
+    if not listed:
+        return {}
+    is_named = _MAJORITY in table.column_names
+    answers = (
+        arrow_series(table[_MAJORITY])
+        if is_named
+        else pl.repeat(None, table.num_rows, dtype=pl.String, eager=True)
+    )
+    return arrow_columns(first, table, _Annotation, *_TEXTS) | {"answer": answers} | listed
 
 
 def _with_majority(table: pl.DataFrame) -> tuple[pl.DataFrame, list[Problem]]:

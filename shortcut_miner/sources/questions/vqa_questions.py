@@ -6,6 +6,7 @@ import polars as pl
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.opening.arrow_records import arrow_chunks, arrow_columns
 from shortcut_miner.sources.opening.ids import AnyId, id_problems, with_whole_ids
 from shortcut_miner.sources.opening.json_records import decode_chunks, paused_gc, record_columns
 from shortcut_miner.sources.opening.json_text import (
@@ -99,7 +100,11 @@ def repeated_or_no_ids(table: pl.DataFrame) -> list[Problem]:
 def _decode(raws: Raws) -> tuple[pl.DataFrame, list[Problem]]:
     frames, problems = [], []
     with paused_gc():
-        for chunk in decode_chunks(raws, _Question):
-            frames.append(pl.DataFrame(record_columns(chunk, _Question)))
-            problems += chunk.problems
+        for first, some, table in arrow_chunks(raws, _Question):
+            if table is not None:
+                frames.append(pl.DataFrame(arrow_columns(first, table, _Question)))
+                continue
+            for chunk in decode_chunks(some, _Question, first):
+                frames.append(pl.DataFrame(record_columns(chunk, _Question)))
+                problems += chunk.problems
     return pl.concat(frames), problems
