@@ -144,7 +144,10 @@ def test_a_recipe_that_can_t_be_read_is_told(path: Path) -> None:
 
 
 def test_the_recipes_are_those_at_the_top_of_the_repository() -> None:
-    assert recipes_folder() in (CHECKOUT / "data_recipes", Path(shortcut_miner.__file__).parent / "data_recipes")
+    assert recipes_folder() in (
+        CHECKOUT / "data_recipes",
+        Path(shortcut_miner.__file__).parent / "data_recipes",
+    )
     for path in (CHECKOUT / "data_recipes").iterdir():  # an installed package has its own
         assert (recipes_folder() / path.name).read_bytes() == path.read_bytes()
     assert recipe_names() == [

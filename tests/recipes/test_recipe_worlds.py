@@ -18,7 +18,7 @@ from shortcut_miner.errors import SourceError
 from shortcut_miner.journal import locked
 from shortcut_miner.recipes.lock import LOCK_NAME
 from shortcut_miner.recipes.patience import Patience
-from shortcut_miner.recipes.recipe import recipe_names
+from shortcut_miner.recipes.recipe import recipe_names, recipes_folder
 from shortcut_miner.recipes.run import RecipeReport, run_recipe
 from shortcut_miner.storage import MANIFEST, RUN_RECORD
 
