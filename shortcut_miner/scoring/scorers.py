@@ -56,7 +56,7 @@ class Choice:
         return self.name if self.name in SCORERS else AUTO
 
 
-def choose_scorer(questions: pl.DataFrame, scorer: str = AUTO) -> Choice:
+def choose_scorer(questions: pl.DataFrame, scorer: str = AUTO, place: object = "questions") -> Choice:
     """Return the scorer of each question: the one that is named, or with "auto" the one that fits.
 
     Parameters
@@ -67,6 +67,8 @@ def choose_scorer(questions: pl.DataFrame, scorer: str = AUTO) -> Choice:
     scorer : str
         One of :data:`SCORERS`. "auto": vqa-official for 10 or more answers that are different annotators',
         three-agree for 3 or more answers, any-answer for 1 or 2.
+    place : path-like
+        Where they were read, for messages.
 
     Raises
     ------
@@ -90,7 +92,7 @@ def choose_scorer(questions: pl.DataFrame, scorer: str = AUTO) -> Choice:
     if scorer not in SCORERS:
         raise ConfigError(f"scorer: got {scorer!r}, expected one of {', '.join(SCORERS)}. Choose one.")
     if scorer in (AUTO, *LEAST_ANSWERS):
-        _check_answers(questions)
+        _check_answers(questions, place)
     if scorer == AUTO:
         return fitting_choice(questions)
     if scorer in LEAST_ANSWERS:
@@ -203,12 +205,12 @@ def differing_in_form(questions: pl.DataFrame, answers: pl.DataFrame, each: pl.S
     )
 
 
-def _check_answers(questions: pl.DataFrame) -> None:
+def _check_answers(questions: pl.DataFrame, place: object) -> None:
     """Raise unless annotators answered every question, naming the scorer that needs none of them."""
     without = questions.filter(pl.col("answers").list.len().fill_null(0) == 0)["question_id"]
     if len(without):
         raise SchemaError(
-            f"questions: got {len(without):,} x question without annotators' answers: {examples(without)}, "
+            f"{place}: got {len(without):,} x question without annotators' answers: {examples(without)}, "
             f"expected some for each of {len(questions):,}. Give --scorer exact, which compares with the one "
             "right answer, or add the answers."
         )

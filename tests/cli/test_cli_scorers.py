@@ -99,7 +99,7 @@ def test_without_annotators_answers_exact_is_named(build: Build, run_cli: RunCli
     tokens = ("vqa-ce", "score", folder, "--predictions", perfect(tmp_path), "--resamples", 0)
     ran = run_cli(*tokens)
     assert (ran.code, ran.out) == (2, "")
-    assert "questions: got 6 x question without annotators' answers: '2000', " in ran.err
+    assert ran.err.startswith(f"error: {folder}: got 6 x question without annotators' answers: '2000', ")
     assert "Give --scorer exact, which compares with the one right answer, or add the answers." in ran.err
     ran = run_cli(*tokens, "--scorer", "exact", "--format", "json")
     assert ran.code == 0

@@ -139,7 +139,7 @@ def score(
     answers = {
         name: table.filter(is_answered) for name, table in zip(files, fitted.answers.values(), strict=True)
     }
-    chosen = choose_scorer(folder.questions, scorer)
+    chosen = choose_scorer(folder.questions, scorer, folder.path)
     config = dataclasses.replace(config, scorer=cast(Scorer, chosen.as_option))
     answers, texts, told = extract_all(answers, config.extract, folder.questions)
     everyone = answers | _classifier_answers(folder, encode_folder(folder))

@@ -110,7 +110,8 @@ def sweep(
     run.check_out(out, COMMAND, options, ("sweep.parquet",))
     with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, lowest, limit, opened)
-    judged = choose_scorer(inputs.val, scorer)
+    tables = ", ".join(str(path) for path in files.val_table or files.table or ())
+    judged = choose_scorer(inputs.val, scorer, files.val_annotations or files.val_questions or tables)
     found = _complete_search(inputs, lowest, run, chosen)
     with timed(run.costs, "compare", on_stage):
         val = found.validation.whole()
