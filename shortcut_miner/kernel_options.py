@@ -2,14 +2,19 @@
 
 numba compiles a function once more as a Python function and as a C callback, and counts references to every
 array that it passes on. What is called by other kernels alone needs neither, and what allocates nothing
-needs no counting; both together take more than half of the time.
+needs no counting; both together take more than half of the time. So kernels fill arrays that their callers
+allocate, and set them element by element: a slice costs as much to compile as ten loops.
 """
 
-# Called from Python; allocates nothing.
-FILLING = {"nogil": True, "cache": True, "no_cfunc_wrapper": True, "_nrt": False}
-# Called from Python; allocates arrays.
-RETURNING = {"nogil": True, "cache": True, "no_cfunc_wrapper": True}
-# Called by kernels alone, whose compiled code holds it; allocates nothing.
+# Called from Python.
+KERNEL = {
+    "nogil": True,
+    "cache": True,
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+    "error_model": "numpy",
+}
+# Called by kernels alone, whose compiled code holds it.
 STEP = {
     "nogil": True,
     "no_cpython_wrapper": True,
@@ -17,5 +22,3 @@ STEP = {
     "_nrt": False,
     "error_model": "numpy",
 }
-# Called by kernels alone; allocates arrays.
-ALLOCATING_STEP = {**STEP, "_nrt": True}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 COMPILING = "compiling kernels (first run only; it can take a minute or two)"
 _KERNEL = re.compile(rb"^@njit", re.MULTILINE)
-_KEPT = re.compile(rb"^@njit\(\*\*(?:FILLING|RETURNING)\)\ndef (\w+)", re.MULTILINE)  # not their steps
+_KEPT = re.compile(rb"^@njit\(\*\*KERNEL\)\ndef (\w+)", re.MULTILINE)  # not their steps
 _ALL = "shortcut_miner.mining.kernels_numba"
 _TABLES = "shortcut_miner.kernels_numba"
 ROW_DIGESTS = "row_digests"  # what reading anybody's table needs

@@ -9,7 +9,7 @@ shift of the high bits into the low ones; a row's states end in the finalizer of
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import FILLING, STEP
+from shortcut_miner.kernel_options import KERNEL, STEP
 
 # Odd, with bits all over: the fractions of the golden ratio, e and pi.
 _TIMES_A, _TIMES_B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xB7E151628AED2A6B)
@@ -29,7 +29,7 @@ def _take(a, b, word_a, word_b):
     return a ^ (a >> _SHIFT_A), b ^ (b >> _SHIFT_B)
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def take_texts(words, offsets, valid, a, b):
     """Take texts into the states of their rows: bytes ``offsets[r]:offsets[r + 1]`` of `words`.
 
@@ -56,7 +56,7 @@ def take_texts(words, offsets, valid, a, b):
         a[row], b[row] = one, two
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def take_numbers(bits, valid, a, b):
     """Take numbers, as the bits of 64-bit words, into the states of their rows."""
     for row in range(len(valid)):
@@ -67,7 +67,7 @@ def take_numbers(bits, valid, a, b):
             a[row], b[row] = _take(a[row], b[row], _NULL, _NULL)
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def take_lists(offsets, valid, inner_a, inner_b, a, b):
     """Take lists into the states of their rows, given the states of their elements.
 
@@ -91,7 +91,7 @@ def _final(state):
     return state ^ (state >> _SHIFT_FINAL)
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def sum_states(a, b):
     """Return the sums, modulo 2**64, of the finished states of all rows."""
     total_a, total_b = _NONE, _NONE

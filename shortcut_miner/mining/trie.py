@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 import numpy.typing as npt
 
-from shortcut_miner.mining.arrays import Ints, Numbers, Trie
+from shortcut_miner.mining.arrays import Ints, Numbers, Trie, read_only
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.transactions import RowBlocks
 
@@ -103,7 +103,7 @@ def _trie(paths: Numbers, rules: Ints, padding: int, answers: Numbers) -> Trie:
         child_starts=np.cumsum(child_starts, out=child_starts),
         rule_starts=np.concatenate(([0], np.cumsum(np.bincount(node, minlength=total)))),
         rules=np.argsort(node_of_rule, kind="stable"),
-        rule_class=answers,
+        rule_class=read_only(answers),
     )
 
 

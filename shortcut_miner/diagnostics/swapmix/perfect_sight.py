@@ -90,8 +90,9 @@ def _block(pairs: Pairs, drawing: Drawing, attributes: AttributeNames) -> PlanRo
     alike = drawing.objects._replace(attributes=np.zeros_like(drawing.objects.attributes))
     # With one attribute set for all, no donor has another one: class swaps only.
     draws.draw_swaps(
-        pairs.objects, pairs.keys, first_rows, alike, no_donors, drawing.similar, drawing.limits, swaps
-    )
+        pairs.objects, pairs.keys, first_rows, alike, no_donors, drawing.similar, drawing.limits,
+        draws.lists_for(no_donors, drawing.limits), swaps,
+    )  # fmt: skip
     number = np.arange(len(question)) - original[question]
     rows = rows_of(pairs, drawing, question + pairs.first, number, swaps, with_sets_of=draws.BY_CLASS)
     _insert(rows, by_name, first_rows + counts[:, 0], pairs, drawing)

@@ -177,7 +177,7 @@ def _evaluation_block(pairs: Pairs, drawing: Drawing) -> PlanRows:
     swaps = empty_swaps(len(question))
     draws.draw_swaps(
         pairs.objects, pairs.keys, first_rows, drawing.objects, drawing.donors, drawing.similar,
-        drawing.limits, swaps,
+        drawing.limits, draws.lists_for(drawing.donors, drawing.limits), swaps,
     )  # fmt: skip
     number = np.arange(len(question)) - original[question]
     rows = rows_of(pairs, drawing, question + pairs.first, number, swaps, with_sets_of=draws.BY_ATTRIBUTE)
@@ -271,7 +271,8 @@ def _training_block(pairs: Pairs, drawing: Drawing, epoch: int) -> PlanRows:
     swaps = empty_swaps(len(pairs.objects))
     missing = draws.draw_training(
         pairs.objects, pairs.keys, epoch, config.swap_probability, config.class_probability,
-        drawing.objects, drawing.donors, drawing.similar, drawing.limits, swaps,
+        drawing.objects, drawing.donors, drawing.similar, drawing.limits,
+        draws.lists_for(drawing.donors, drawing.limits), swaps,
     )  # fmt: skip
     number = np.full(len(pairs.objects), epoch)
     rows = rows_of(pairs, drawing, pairs.questions, number, swaps, with_sets_of=draws.BY_ATTRIBUTE)

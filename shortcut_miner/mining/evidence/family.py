@@ -148,7 +148,8 @@ def _count_longer(found: _FrequentRows, item_count: int, limits: tuple[int, int]
     def count(chunk: tuple[int, int]) -> int:
         if not hasattr(local, "space"):
             local.space = _space(item_count, int(holders.max()), int(work.max()), limits[1])
-        found = kernels.count_itemsets(*chunk, starts, occurrences, rows, limits, local.space)
+        found = np.zeros(limits[1] + 1, np.int64)
+        kernels.count_itemsets(*chunk, starts, occurrences, rows, limits, local.space, found)
         return int(found.sum())
 
     with ThreadPoolExecutor(threads or thread_count()) as pool:

@@ -5,7 +5,6 @@ import threading
 import numpy as np
 
 from shortcut_miner.mining.arrays import Ints, Level
-from shortcut_miner.mining.kernels_numba import filter as filter_kernels
 from shortcut_miner.mining.kernels_numba.space import Found
 
 
@@ -125,7 +124,8 @@ def laid_out(
                 done[length] = place.stop
     levels[1] = first_level
     for length in range(2, max_antecedent + 1):
-        starts = filter_kernels.child_starts(parents[length], len(levels[length - 1].items))
+        children = np.bincount(parents[length], minlength=len(levels[length - 1].items))
+        starts = np.concatenate(([0], np.cumsum(children)))
         levels[length - 1] = levels[length - 1]._replace(starts=starts)
     return levels[1:]
 

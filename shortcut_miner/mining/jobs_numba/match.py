@@ -68,9 +68,8 @@ def match_pairs(
             cursor = offsets[:-1] + len(everywhere)
             tallies = Tallies(*[*[no_ints] * 7, cursor, pairs])
             block = deliver(rules, offsets_in, items, first, stop)
-            kernels.match_first_items(
-                *block.first_nodes, *block.arrays, rules.trie, rules.depth, targets, tallies
-            )
+            space = kernels.working_memory(*block.most(rules.trie, rules.depth))
+            kernels.match_first_items(*block.first_nodes, *block.arrays, rules.trie, targets, tallies, space)
             row = np.repeat(np.arange(stop - first, dtype=np.int64), np.diff(offsets))
             pairs = np.sort(row * len(rules) + pairs) % len(rules)
         yield first, offsets, pairs
@@ -118,8 +117,9 @@ def _match_block(
         if not hasattr(local, "per_row"):
             local.per_row = per_row if threads == 1 else _row_tallies(per_row.shape[1])
             parts.append(local.per_row)
+            local.space = kernels.working_memory(*block.most(index.trie, index.depth))
         tallies = Tallies(*[*per_rule, *local.per_row, nothing, nothing])
-        kernels.match_first_items(*nodes, *block.arrays, index.trie, index.depth, targets, tallies)
+        kernels.match_first_items(*nodes, *block.arrays, index.trie, targets, tallies, local.space)
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(match, block.shares(4 * threads if threads > 1 else 1)))

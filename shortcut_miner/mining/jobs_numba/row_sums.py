@@ -1,5 +1,6 @@
 """Sums over the rows where rules fire."""
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -28,8 +29,12 @@ def sum_where_fired(
     for place in range(trie.rule_starts[1]):  # without items: these fire on every row
         sums[place] = rows.weights @ table[summands.line[place]][column]
 
+    local = threading.local()
+
     def add(nodes: tuple[int, int]) -> None:
-        kernels.add_where_fired(*nodes, *block.arrays, trie, index.depth, summands, sums)
+        if not hasattr(local, "space"):
+            local.space = kernels.working_memory(*block.most(trie, index.depth))
+        kernels.add_where_fired(*nodes, *block.arrays, trie, summands, sums, local.space)
 
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(add, block.shares(8 * threads)))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import RETURNING, STEP
+from shortcut_miner.kernel_options import KERNEL, STEP
 
 # Above this many candidates the pair matrix would leave the cache; the search then goes one level deeper.
 PAIR_LIMIT = 256
@@ -51,13 +51,12 @@ class Space(NamedTuple):
     tops: np.ndarray
 
 
-@njit(**RETURNING)
-def count_itemsets(first, stop, starts, occurrences, rows, limits, space):
-    """Return int64[max_length + 1]: frequent itemsets by length whose first item is one of first..stop-1.
+@njit(**KERNEL)
+def count_itemsets(first, stop, starts, occurrences, rows, limits, space, found):
+    """Add the frequent itemsets whose first item is one of first..stop-1 to ``found``, by length.
 
     ``limits`` is (min_count, max_length). One-item sets are not counted, they are known to be frequent.
     """
-    found = np.zeros(limits[1] + 1, np.int64)
     kept, cursor = space.kept, space.cursor
     for item in range(first, stop):
         low, high = starts[item], starts[item + 1]
@@ -73,7 +72,6 @@ def count_itemsets(first, stop, starts, occurrences, rows, limits, space):
             depth += _expand(
                 depth, low, high, k + 1, kept[depth], space.occurrences, space.rows, limits, space, found
             )
-    return found
 
 
 @njit(**STEP)
@@ -164,7 +162,8 @@ def _count_pairs(kept, row_top, row_stop, min_count, space):
     count = 0
     for cell in range(kept * kept):
         count += pairs[cell] >= min_count
-    pairs[: kept * kept] = 0
+    for cell in range(kept * kept):
+        pairs[cell] = 0
     return count
 
 
@@ -174,7 +173,8 @@ def _deliver(length, row_top, row_stop, space):
     items, row_starts, row_ends = space.rows.items, space.rows.starts, space.rows.ends
     occurrence_rows, after = space.occurrences.rows, space.occurrences.after
     starts, kept, top = space.starts[length], space.kept[length], space.tops[length - 1, 2]
-    starts[: kept + 1] = 0
+    for k in range(kept + 1):
+        starts[k] = 0
     for row in range(row_top, row_stop):
         for position in range(row_starts[row], row_ends[row]):
             starts[items[position] + 1] += 1

@@ -8,21 +8,10 @@ subset of P: looking up all subsets of all children is a merge of ascending runs
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import FILLING, RETURNING, STEP
+from shortcut_miner.kernel_options import KERNEL, STEP
 
 # When one run is this many times longer than the other, bisection beats a merge.
 _BISECT_RATIO = 8
-
-
-@njit(**RETURNING)
-def child_starts(parents, parent_count):
-    """Return int64[parent_count + 1]: where each parent's children start (`parents` ascends)."""
-    starts = np.zeros(parent_count + 1, np.int64)
-    for child in range(len(parents)):
-        starts[parents[child] + 1] += 1
-    for parent in range(parent_count):
-        starts[parent + 1] += starts[parent]
-    return starts
 
 
 @njit(**STEP)
@@ -38,7 +27,7 @@ def find_child(items, low, high, item):
     return low if low < stop and items[low] == item else -1
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def drop_immediate(first, stop, two_below, below, level, below_links, links, dropped):
     """Mark antecedents of one length that a subset one item smaller answers at least as confidently.
 
@@ -99,7 +88,7 @@ def _blocks(below, subset, level, child):
     )
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def drop_any(first, stop, levels, paths, dropped):
     """Mark the antecedents first..stop-1 of one length that *any* proper subset blocks.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import ALLOCATING_STEP, RETURNING, STEP
+from shortcut_miner.kernel_options import KERNEL, STEP
 
 
 class Hits(NamedTuple):
@@ -47,51 +47,81 @@ class Space(NamedTuple):
     child_of: np.ndarray
     is_used: np.ndarray
     fill: np.ndarray
+    level_next: np.ndarray
+    level_stop: np.ndarray
 
 
 NO_RULE = np.iinfo(np.int64).max
 
 
-@njit(**RETURNING)
-def sketch_classes(accepted_starts, accepted):
+def working_memory(most_rows: int, most_items: int, most_children: int, item_count: int, depth: int) -> Space:
+    """Return working memory for first items in so many rows, with so many later items in these.
+
+    `most_children` are those of any node of the trie, `depth` is the length of the longest antecedent.
+    """
+    room, found = most_rows + most_items * depth, most_items + 1
+    return Space(
+        Local(
+            rows=np.empty(most_rows, np.int32),
+            items=np.empty(most_items, np.int32),
+            starts=np.empty(most_rows + 1, np.int64),
+            majority=np.empty(most_rows, np.int32),
+            sketch=np.empty(most_rows, np.uint64),
+            fired=np.zeros(most_rows, np.int64),
+            right=np.zeros(most_rows, np.int64),
+            best=np.full(most_rows, NO_RULE),
+            best_right=np.full(most_rows, NO_RULE),
+        ),
+        Hits(np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int64)),
+        Hits(np.empty(found, np.int64), np.empty(found, np.int32), np.empty(found, np.int64)),
+        child_of=np.full(item_count, -1, np.int32),
+        is_used=np.zeros(item_count, np.bool_),
+        fill=np.zeros(most_children + 1, np.int64),
+        level_next=np.zeros(depth + 2, np.int64),
+        level_stop=np.zeros(depth + 2, np.int64),
+    )
+
+
+def sketch_classes(accepted_starts: np.ndarray, accepted: np.ndarray) -> np.ndarray:
     """Return uint64[rows] with bit ``class % 64`` set for every accepted class of the row."""
     sketch = np.zeros(len(accepted_starts) - 1, np.uint64)
+    add_classes(accepted_starts, accepted, sketch)
+    return sketch
+
+
+@njit(**KERNEL)
+def add_classes(accepted_starts, accepted, sketch):
+    """Set the bits of the rows' accepted classes in their sketches."""
     for row in range(len(sketch)):
         for k in range(accepted_starts[row], accepted_starts[row + 1]):
             if accepted[k] >= 0:
                 sketch[row] |= np.uint64(1) << np.uint64(accepted[k] & 63)
-    return sketch
 
 
-@njit(**RETURNING)
+@njit(**KERNEL)
 def match_first_items(
-    first, stop, starts, occurrence_rows, after, offsets, items, trie, depth, targets, tallies
+    first, stop, starts, occurrence_rows, after, offsets, items, trie, targets, tallies, space
 ):
     """Match below the trie's first nodes ``first..stop-1`` and add to `tallies`.
 
     `starts`, `occurrence_rows` and `after` deliver each item's rows (see kernels_numba.rows.deliver); rows
-    are ``items[offsets[r]:offsets[r + 1]]`` in the trie's item numbers, ascending. `depth` is the length of
-    the longest antecedent. Different first nodes touch different rules, but the same rows.
+    are ``items[offsets[r]:offsets[r + 1]]`` in the trie's item numbers, ascending. Different first nodes
+    touch different rules, but the same rows.
     """
-    space = _space(first, stop, starts, occurrence_rows, after, offsets, trie, depth)
-    level_next = np.zeros(depth + 2, np.int64)
-    level_stop = np.zeros(depth + 2, np.int64)
+    level_next, level_stop = space.level_next, space.level_stop
     hits, nodes = space.hits, space.hits.nodes
     for node in range(first, stop):
         item = trie.items[node]
         count = _copy_rows(
             node, starts[item], starts[item + 1], occurrence_rows, after, offsets, items, trie, targets, space
         )
-        low = np.int64(-1)  # as a literal, and as one 0 below, it would be compiled by itself
-        _tally(node, low, count, trie, targets, tallies, space)
         for row in range(count):
             nodes[row] = node
             hits.rows[row] = row
             hits.after[row] = space.local.starts[row]
-        level = 1
-        level_next[1] = count
-        level_stop[1] = _expand(low + 1, count, count, trie, space)
-        while level > 0:
+        level = 0
+        level_next[0], level_stop[0] = 0, count
+        while level >= 0:
             run = level_next[level]
             if run == level_stop[level]:
                 level -= 1
@@ -107,46 +137,6 @@ def match_first_items(
                 level_stop[level + 1] = stop_below
                 level += 1
         _flush(count, tallies, space)
-
-
-@njit(**ALLOCATING_STEP)
-def _space(first, stop, starts, occurrence_rows, after, offsets, trie, depth):
-    """Return working memory for the largest of the first items."""
-    most_rows = most_items = 1
-    for node in range(first, stop):
-        item = trie.items[node]
-        most_rows = max(most_rows, starts[item + 1] - starts[item])
-        work = 0
-        for slot in range(starts[item], starts[item + 1]):
-            work += offsets[occurrence_rows[slot] + 1] - after[slot]
-        most_items = max(most_items, work)
-    most_children = 0
-    for node in range(len(trie.items)):
-        most_children = max(most_children, trie.child_starts[node + 1] - trie.child_starts[node])
-    room = most_rows + most_items * depth
-    item_count = len(starts) - 1
-    return Space(
-        Local(
-            np.empty(most_rows, np.int32),
-            np.empty(most_items, np.int32),
-            np.empty(most_rows + 1, np.int64),
-            np.empty(most_rows, np.int32),
-            np.empty(most_rows, np.uint64),
-            np.zeros(most_rows, np.int64),
-            np.zeros(most_rows, np.int64),
-            np.full(most_rows, NO_RULE),
-            np.full(most_rows, NO_RULE),
-        ),
-        Hits(np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int64)),
-        Hits(
-            np.empty(most_items + 1, np.int64),
-            np.empty(most_items + 1, np.int32),
-            np.empty(most_items + 1, np.int64),
-        ),
-        np.full(item_count, -1, np.int32),
-        np.zeros(item_count, np.bool_),
-        np.zeros(most_children + 1, np.int64),
-    )
 
 
 @njit(**STEP)
@@ -210,7 +200,8 @@ def _expand(low, high, top, trie, space):
         child_of[trie_items[child]] = -1
     if size == 0:
         return top
-    fill[: stop - first + 1] = 0
+    for k in range(stop - first + 1):
+        fill[k] = 0
     for k in range(size):
         fill[found_nodes[k] + 1] += 1
     fill[0] = top
@@ -227,14 +218,10 @@ def _expand(low, high, top, trie, space):
 
 @njit(**STEP)
 def _tally(node, low, high, trie, targets, tallies, space):
-    """Add the rules at `node`, which fire on the local rows of hits low..high (-1: rows 0..high), locally."""
+    """Add the rules at `node`, which fire on the local rows of hits low..high locally."""
     rows = space.hits.rows
     if trie.rule_starts[node] == trie.rule_starts[node + 1]:
         return
-    if low < 0:
-        low = 0
-        for row in range(high):
-            rows[row] = row
     local_rows, majority, sketch = space.local.rows, space.local.majority, space.local.sketch
     accepted_starts, accepted = targets.accepted_starts, targets.accepted
     fired, row_right = space.local.fired, space.local.right

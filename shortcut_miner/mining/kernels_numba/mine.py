@@ -17,12 +17,12 @@ The idea of delivering occurrences is LCM's (Uno et al., 2004); the class runs a
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import FILLING, STEP
+from shortcut_miner.kernel_options import KERNEL, STEP
 from shortcut_miner.mining.kernels_numba.pairs import PAIR_LIMIT, count_pairs
 from shortcut_miner.mining.kernels_numba.space import SWEEP_RATIO, emit
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def mine_first_items(first, stop, low_item, starts, rows, occurrences, limits, space):
     """Search below the one-item antecedents first..stop-1; return the first one that did not fit.
 
@@ -105,7 +105,8 @@ def _expand(above, node, low, high, first, occurrences, rows, limits, space):
             emit(found, length + 1, node, name, answer, scratch.total[k + 1], right)
         scratch.best[candidate] = 0
         scratch.new_name[candidate] = -1
-    scratch.total[: kept + 1] = 0
+    for k in range(kept + 1):
+        scratch.total[k] = 0
     if not fits:
         return -1
     if not is_inner or not heavy:
@@ -295,7 +296,8 @@ def _filter_rows(low, run_count, occurrences, rows, min_count, arena, item_top, 
             if run_weight >= min_count:
                 heavy = True
             else:
-                kept_classes[run_low:row_stop] = -1
+                for row in range(run_low, row_stop):
+                    kept_classes[row] = -1
     return row_stop, heavy
 
 
@@ -305,7 +307,8 @@ def _deliver_rows(length, row_top, row_stop, space):
     items, row_starts, row_ends = space.rows.items, space.rows.starts, space.rows.ends
     occurrence_rows, after, kept = space.occurrences.rows, space.occurrences.after, space.stack.kept[length]
     starts = space.stack.starts[length]
-    starts[: kept + 1] = 0
+    for k in range(kept + 1):
+        starts[k] = 0
     for row in range(row_top, row_stop):
         for position in range(row_starts[row], row_ends[row]):
             starts[items[position] + 1] += 1

@@ -67,8 +67,9 @@ def count_pairs(length, row_top, row_stop, min_count, space):
                         total[cell],
                         best[cell],
                     )
-    best[: kept * kept] = 0
-    total[: kept * kept] = 0
+    for cell in range(kept * kept):
+        best[cell] = 0
+        total[cell] = 0
     return fits
 
 

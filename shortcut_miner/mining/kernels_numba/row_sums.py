@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import ALLOCATING_STEP, RETURNING, STEP
+from shortcut_miner.kernel_options import KERNEL, STEP
 
 
 class Hits(NamedTuple):
@@ -33,19 +33,49 @@ class Local(NamedTuple):
     is_used: np.ndarray
 
 
-@njit(**RETURNING)
-def add_where_fired(first, stop, starts, occurrence_rows, after, offsets, items, trie, depth, summands, sums):
+class Space(NamedTuple):
+    """One thread's working memory."""
+
+    local: Local
+    hits: Hits
+    found: Hits
+    child_of: np.ndarray
+    fill: np.ndarray
+    level_next: np.ndarray
+    level_stop: np.ndarray
+
+
+def working_memory(most_rows: int, most_items: int, most_children: int, item_count: int, depth: int) -> Space:
+    """Return working memory, as ``match.working_memory`` does."""
+    room, found = most_rows + most_items * max(depth - 2, 0), most_items + 1
+    return Space(
+        Local(
+            items=np.empty(most_items + 1, np.int32),
+            starts=np.empty(most_rows + 1, np.int64),
+            column=np.empty(most_rows, np.int32),
+            weights=np.empty(most_rows, np.int64),
+            is_used=np.zeros(item_count, np.bool_),
+        ),
+        Hits(np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int64)),
+        Hits(np.empty(found, np.int64), np.empty(found, np.int32), np.empty(found, np.int64)),
+        child_of=np.full(item_count, -1, np.int64),
+        fill=np.zeros(most_children + 1, np.int64),
+        level_next=np.zeros(depth + 2, np.int64),
+        level_stop=np.zeros(depth + 2, np.int64),
+    )
+
+
+@njit(**KERNEL)
+def add_where_fired(first, stop, starts, occurrence_rows, after, offsets, items, trie, summands, sums, space):
     """Add each rule's summands over the rows where it fires to ``sums``.
 
     `starts`, `occurrence_rows`, `after` deliver each item's rows (see ``rows.deliver``); `trie` and its first
     nodes first..stop-1 are as in ``match.py``, and rules go by their place in ``trie.rules``. Every rule is
     met below one first node only, so that threads with different first nodes share `sums`.
     """
-    local, hits, found, child_of, fill = _space(
-        first, stop, starts, occurrence_rows, after, offsets, trie, depth
-    )
+    local, hits, found, child_of, fill, level_next, level_stop = space
     child_starts, nodes = trie.child_starts, hits.nodes
-    level_next, level_stop = np.zeros(depth + 2, np.int64), np.zeros(depth + 2, np.int64)
+    first_child = np.int64(0)  # a literal would be compiled by itself
     for node in range(first, stop):
         low, high = starts[trie.items[node]], starts[trie.items[node] + 1]
         _copy_rows(node, low, high, occurrence_rows, after, offsets, items, trie, summands, local)
@@ -53,7 +83,7 @@ def add_where_fired(first, stop, starts, occurrence_rows, after, offsets, items,
             nodes[row] = node
             hits.rows[row] = row
             hits.after[row] = local.starts[row]
-        _add(high - low, 0, nodes, hits.rows, trie, local, summands, sums)
+        _add(high - low, first_child, nodes, hits.rows, trie, local, summands, sums)
         level = 0
         level_next[0], level_stop[0] = 0, high - low
         while level >= 0:
@@ -74,31 +104,6 @@ def add_where_fired(first, stop, starts, occurrence_rows, after, offsets, items,
                 _sort_hits(size, child, stop_child - child, stop_here, found, hits, fill)
                 level += 1
                 level_next[level], level_stop[level] = stop_here, stop_here + size
-
-
-@njit(**ALLOCATING_STEP)
-def _space(first, stop, starts, occurrence_rows, after, offsets, trie, depth):
-    """Return working memory for the largest of the first items."""
-    most_rows = most_items = 1
-    for node in range(first, stop):
-        item = trie.items[node]
-        most_rows = max(most_rows, starts[item + 1] - starts[item])
-        work = 0
-        for slot in range(starts[item], starts[item + 1]):
-            work += offsets[occurrence_rows[slot] + 1] - after[slot]
-        most_items = max(most_items, work)
-    most_children = 0
-    for node in range(len(trie.items)):
-        most_children = max(most_children, trie.child_starts[node + 1] - trie.child_starts[node])
-    item_count, room = len(starts) - 1, most_rows + most_items * max(depth - 2, 0)
-    local = Local(
-        np.empty(most_items + 1, np.int32), np.empty(most_rows + 1, np.int64), np.empty(most_rows, np.int32),
-        np.empty(most_rows, np.int64), np.zeros(item_count, np.bool_),
-    )  # fmt: skip
-    hits = Hits(np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int64))
-    room = most_items + 1
-    found = Hits(np.empty(room, np.int64), np.empty(room, np.int32), np.empty(room, np.int64))
-    return local, hits, found, np.full(item_count, -1, np.int64), np.zeros(most_children + 1, np.int64)
 
 
 @njit(**STEP)
@@ -168,7 +173,8 @@ def _sort_hits(size, first, count, top, found, hits, fill):
     """Copy the first `size` hits found on the `count` children from node `first` on to `hits`, by child."""
     nodes, rows, after = hits.nodes, hits.rows, hits.after
     found_nodes, found_rows, found_after = found.nodes, found.rows, found.after
-    fill[: count + 1] = 0
+    for k in range(count + 1):
+        fill[k] = 0
     for k in range(size):
         fill[found_nodes[k] + 1] += 1
     fill[0] = top

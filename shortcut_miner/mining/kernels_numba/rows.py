@@ -5,10 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import FILLING, RETURNING
-
-# Longer rows are sorted by the library, shorter ones while they are written.
-_INSERTION_LIMIT = 64
+from shortcut_miner.kernel_options import KERNEL, STEP
 
 
 class Rows(NamedTuple):
@@ -28,18 +25,29 @@ class Occurrences(NamedTuple):
     after: np.ndarray
 
 
-@njit(**RETURNING)
-def count_items(offsets, items, row_order, classes, weights, item_count):
+def count_items(
+    offsets: np.ndarray,
+    items: np.ndarray,
+    row_order: np.ndarray,
+    classes: np.ndarray,
+    weights: np.ndarray,
+    item_count: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return, per item: rows that hold it, its largest class count, and that class (first on ties).
 
     `row_order` lists the rows by ascending class.
     """
-    total = np.zeros(item_count, np.int64)
-    best = np.zeros(item_count, np.int64)
-    best_class = np.full(item_count, -1, np.int32)
-    run = np.zeros(item_count, np.int64)
-    run_class = np.full(item_count, -1, np.int32)
-    for row in row_order:
+    total, best, run = np.zeros((3, item_count), np.int64)
+    best_class, run_class = np.full((2, item_count), -1, np.int32)
+    add_items(offsets, items, row_order, classes, weights, total, best, best_class, run, run_class)
+    return total, best, best_class
+
+
+@njit(**KERNEL)
+def add_items(offsets, items, row_order, classes, weights, total, best, best_class, run, run_class):
+    """Count the items of all rows; `run` and `run_class` are those of the class that is at hand."""
+    for k in range(len(row_order)):
+        row = row_order[k]
         weight = weights[row]
         row_class = classes[row]
         for position in range(offsets[row], offsets[row + 1]):
@@ -50,91 +58,124 @@ def count_items(offsets, items, row_order, classes, weights, item_count):
             if run[item] > best[item]:
                 best[item] = run[item]
                 best_class[item] = row_class
-    return total, best, best_class
 
 
-@njit(**RETURNING)
-def project_rows(offsets, items, row_order, new_name):
+def project_rows(
+    offsets: np.ndarray, items: np.ndarray, row_order: np.ndarray, new_name: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Return (offsets, items) of the rows in `row_order`, items renamed, sorted, and -1 names left out."""
     out_offsets = np.zeros(len(row_order) + 1, np.int64)
-    most = 0
-    for row in row_order:
-        most += offsets[row + 1] - offsets[row]
-    out_items = np.empty(most, np.int32)
-    top = 0
+    out_items = np.empty(int((offsets[row_order + 1] - offsets[row_order]).sum()), np.int32)
+    rename_items(offsets, items, row_order, new_name, out_offsets, out_items)
+    return out_offsets, out_items[
+        : out_offsets[-1]
+    ]  # memory is taken as it is filled: a copy would take more
+
+
+@njit(**KERNEL)
+def rename_items(offsets, items, row_order, new_name, out_offsets, out_items):
+    """Fill the rows in `row_order`, each sorted."""
+    top = np.int64(0)  # of a literal's type, `_sort` would be compiled twice
     for k in range(len(row_order)):
         row = row_order[k]
         begin = top
         for position in range(offsets[row], offsets[row + 1]):
             name = new_name[items[position]]
-            if name >= 0:
-                if top - begin < _INSERTION_LIMIT:
-                    place = top
-                    while place > begin and out_items[place - 1] > name:
-                        out_items[place] = out_items[place - 1]
-                        place -= 1
-                    out_items[place] = name
-                else:
-                    out_items[top] = name
-                top += 1
-        if top - begin > _INSERTION_LIMIT:
-            out_items[begin:top].sort()
+            out_items[top] = name
+            top += name >= 0
+        _sort(out_items, begin, top)
         out_offsets[k + 1] = top
-    return out_offsets, out_items[:top]  # memory is taken as it is filled: a copy would take more
 
 
-@njit(**RETURNING)
-def deliver(offsets, items, item_count):
+@njit(**STEP)
+def _sort(values, begin, end):
+    """Sort the values begin..end-1 (Shell's way: compiling the library's sort takes as long as a kernel)."""
+    gap = 1
+    while 3 * gap + 1 < end - begin:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(begin + gap, end):
+            value = values[k]
+            place = k
+            while place >= begin + gap and values[place - gap] > value:
+                values[place] = values[place - gap]
+                place -= gap
+            values[place] = value
+        gap //= 3
+
+
+def deliver(
+    offsets: np.ndarray, items: np.ndarray, item_count: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (starts, rows, after): for each item the rows that hold it and the position after it."""
-    starts = np.zeros(item_count + 1, np.int64)
-    for position in range(len(items)):
-        starts[items[position] + 1] += 1
-    for item in range(item_count):
-        starts[item + 1] += starts[item]
-    top = starts[:-1].copy()
-    rows = np.empty(len(items), np.int32)
-    after = np.empty(len(items), np.int64)
+    starts = np.concatenate(([0], np.cumsum(np.bincount(items, minlength=item_count))))
+    rows, after = np.empty(len(items), np.int32), np.empty(len(items), np.int64)
+    fill_delivery(offsets, items, starts[:-1].copy(), rows, after)
+    return starts, rows, after
+
+
+@njit(**KERNEL)
+def fill_delivery(offsets, items, top, rows, after):
+    """Fill the rows and positions of each item from its `top` on, which ends where they do."""
     for row in range(len(offsets) - 1):
         for position in range(offsets[row], offsets[row + 1]):
             slot = top[items[position]]
             rows[slot] = row
             after[slot] = position + 1
             top[items[position]] = slot + 1
-    return starts, rows, after
 
 
-@njit(**RETURNING)
-def item_work(offsets, items, item_count):
+def item_work(offsets: np.ndarray, items: np.ndarray, item_count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return, per item: rows that hold it, and items that follow it over all its rows (its work)."""
-    holders = np.zeros(item_count, np.int64)
-    work = np.zeros(item_count, np.int64)
+    holders, work = np.zeros((2, item_count), np.int64)
+    add_work(offsets, items, holders, work)
+    return holders, work
+
+
+@njit(**KERNEL)
+def add_work(offsets, items, holders, work):
+    """Add the rows and the work of each item."""
     for row in range(len(offsets) - 1):
         end = offsets[row + 1]
         for position in range(offsets[row], end):
             holders[items[position]] += 1
             work[items[position]] += end - position - 1
-    return holders, work
 
 
-@njit(**RETURNING)
-def copy_suffixes(first, stop, holders, work, offsets, items, classes, weights):
+def copy_suffixes(
+    first: int,
+    stop: int,
+    holders: np.ndarray,
+    work: np.ndarray,
+    offsets: np.ndarray,
+    items: np.ndarray,
+    classes: np.ndarray,
+    weights: np.ndarray,
+) -> tuple[np.ndarray, Rows]:
     """Return (starts, Rows): for each item first..stop-1 the rows that hold it, cut to what follows it.
 
     Row ``starts[item - first]..`` of the copy belongs to `item`. One pass over all rows replaces random
     access to them, item by item; ``rows.classes`` ascends within an item as it does in `classes`.
     """
-    count = stop - first
-    starts = np.zeros(count + 1, np.int64)
-    item_top = np.zeros(count + 1, np.int64)
-    for k in range(count):
-        starts[k + 1] = starts[k] + holders[first + k]
-        item_top[k + 1] = item_top[k] + work[first + k]
-    out_items = np.empty(item_top[count], np.int32)
-    out_starts = np.empty(starts[count], np.int64)
-    out_ends = np.empty(starts[count], np.int64)
-    out_classes = np.empty(starts[count], np.int32)
-    out_weights = np.empty(starts[count], np.int64)
-    top = starts[:-1].copy()
+    starts = np.concatenate(([0], np.cumsum(holders[first:stop])))
+    item_top = np.concatenate(([0], np.cumsum(work[first:stop])))
+    count = int(starts[-1])
+    copy = Rows(
+        items=np.empty(int(item_top[-1]), np.int32),
+        starts=np.empty(count, np.int64),
+        ends=np.empty(count, np.int64),
+        classes=np.empty(count, np.int32),
+        weights=np.empty(count, np.int64),
+    )
+    fill_suffixes(first, stop, offsets, items, classes, weights, starts[:-1].copy(), item_top, copy)
+    return starts, copy
+
+
+@njit(**KERNEL)
+def fill_suffixes(first, stop, offsets, items, classes, weights, top, item_top, copy):
+    """Fill a copy of the rows: those of each item from its `top` on, their items from its `item_top` on."""
+    out_items, out_starts, out_ends = copy.items, copy.starts, copy.ends
+    out_classes, out_weights = copy.classes, copy.weights
     for row in range(len(offsets) - 1):
         end = offsets[row + 1]
         for position in range(offsets[row], end):
@@ -152,10 +193,9 @@ def copy_suffixes(first, stop, holders, work, offsets, items, classes, weights):
             out_weights[slot] = weights[row]
             top[item - first] = slot + 1
             item_top[item - first] = begin + end - position - 1
-    return starts, Rows(out_items, out_starts, out_ends, out_classes, out_weights)
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def add_totals(offsets, items, classes, weights, totals, class_counts):
     """Add the weights of rows with a class to the totals of their items, and to their classes' counts."""
     for row in range(len(classes)):

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import FILLING, STEP
+from shortcut_miner.kernel_options import KERNEL, STEP
 
 # log(n!) - (n log n - n) below 16, where the series is not yet exact; for 0 it is 0.
 _SMALL = np.array([0.0] + [math.log(math.factorial(n)) - n * math.log(n) + n for n in range(1, 16)])
@@ -79,7 +79,7 @@ def log_upper_tail(both, row, column, total):
     return log_tail if above else math.log1p(-math.exp(log_tail))
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def fisher_log10(first, stop, both, row, column, total, out):
     """Fill ``out[first:stop]`` with log10 P(X >= both) for each table."""
     for k in range(first, stop):

@@ -9,7 +9,7 @@ one item smaller and of *their* best subsets, so going up length by length no su
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import FILLING, RETURNING, STEP
+from shortcut_miner.kernel_options import KERNEL, STEP
 
 
 # As in filter.py, not called there: numba's cache on disk does not see a callee change in another file.
@@ -35,14 +35,14 @@ def _walk(node, position, stop, path, items, child_starts):
     return node
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def find_nodes(first, stop, paths, items, child_starts, nodes):
     """Fill ``nodes[first:stop]`` with the antecedents whose items (the miner's, ascending) are `paths`."""
     for k in range(first, stop):
         nodes[k] = _walk(0, 0, paths.shape[1], paths[k], items, child_starts)
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def link_subsets(first, stop, paths, items, child_starts, links):
     """Fill ``links[first:stop, i]`` with the antecedents that lack the i-th item; -1 if not mined."""
     size = paths.shape[1]
@@ -54,27 +54,29 @@ def link_subsets(first, stop, paths, items, child_starts, links):
             prefix = _walk(prefix, missing, missing + 1, path, items, child_starts)
 
 
-@njit(**RETURNING)
-def distinct_pairs(nodes, answers, node_count, class_count):
+def distinct_pairs(
+    nodes: np.ndarray, answers: np.ndarray, node_count: int, class_count: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return (position of a first member of each distinct pair, number of each given pair's distinct one).
 
     Distinct pairs ascend by node. Counting sort by node, then one mark per answer: no hashing, no sorting.
     """
-    starts = np.zeros(node_count + 1, np.int64)
-    for k in range(len(nodes)):
-        starts[nodes[k] + 1] += 1
-    for node in range(node_count):
-        starts[node + 1] += starts[node]
-    order = np.empty(len(nodes), np.int64)
+    starts = np.concatenate(([0], np.cumsum(np.bincount(nodes, minlength=node_count))))
+    marked_by, number_of = np.full((2, class_count), -1, np.int64)
+    order, members, number = np.empty((3, len(nodes)), np.int64)
+    size = mark_pairs(nodes, answers, starts, order, marked_by, number_of, members, number)
+    return members[:size].copy(), number
+
+
+@njit(**KERNEL)
+def mark_pairs(nodes, answers, starts, order, marked_by, number_of, members, number):
+    """Fill the members and numbers of :func:`distinct_pairs`; return how many distinct pairs there are."""
     for k in range(len(nodes)):
         order[starts[nodes[k]]] = k
         starts[nodes[k]] += 1
-    marked_by = np.full(class_count, -1, np.int64)
-    number_of = np.empty(class_count, np.int64)
-    members = np.empty(len(nodes), np.int64)
-    number = np.empty(len(nodes), np.int64)
     size = 0
-    for member in order:
+    for k in range(len(order)):
+        member = order[k]
         answer = answers[member]
         if marked_by[answer] != nodes[member]:
             marked_by[answer] = nodes[member]
@@ -82,7 +84,7 @@ def distinct_pairs(nodes, answers, node_count, class_count):
             members[size] = member
             size += 1
         number[member] = number_of[answer]
-    return members[:size].copy(), number
+    return size
 
 
 @njit(**STEP)
@@ -98,7 +100,7 @@ def _take_better(best, k, rule_count, antecedent_count):
         best.antecedent_count[k] = antecedent_count
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def raise_best(first, stop, links, counts, below, below_single, is_single, best, single):
     """Fill the best subsets of the pairs first..stop-1 of one length from those one item shorter.
 

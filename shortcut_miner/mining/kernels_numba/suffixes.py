@@ -3,14 +3,14 @@
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import FILLING, RETURNING, STEP
+from shortcut_miner.kernel_options import KERNEL, STEP
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 _HALF, _LOWER_HALF = 32, (1 << 32) - 1
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def add_suffixes(begin, offsets, items, classes, weights, use, kept):
     """Add the rows from `begin` on to `kept`; return the first one that found no room, or their count.
 
@@ -41,7 +41,7 @@ def add_suffixes(begin, offsets, items, classes, weights, use, kept):
     return reached
 
 
-@njit(**FILLING)
+@njit(**KERNEL)
 def merge_rows(kept):
     """Make one row of rows with equal items and class, their weights added; all are merged then.
 
@@ -91,20 +91,12 @@ def _are_equal(kept, other, row, begin, end):
     return same == end - begin
 
 
-@njit(**RETURNING)
-def count_holders(items, item_count):
-    """Return how many rows hold each item."""
-    holders = np.zeros(item_count, np.int64)
-    for item in items:
-        holders[item] += 1
-    return holders
-
-
-@njit(**FILLING)
+@njit(**KERNEL)
 def refill_table(old, table):
     """Enter what an old table holds into a larger one, which is empty."""
     mask = len(table) - 1
-    for entry in old:
+    for k in range(len(old)):
+        entry = old[k]
         if entry:
             slot = (entry >> _HALF) & mask
             while table[slot]:

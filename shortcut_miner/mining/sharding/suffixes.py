@@ -24,9 +24,7 @@ def bytes_of_rows(rows: Transactions, first_items: Numbers, threads: int) -> int
 
     Each thread copies the rows that hold the first item that it is at: at worst the most frequent one.
     """
-    from shortcut_miner.mining.kernels_numba.suffixes import count_holders
-
-    holders = count_holders(rows.items, rows.vocabulary.item_count)[first_items]
+    holders = np.bincount(rows.items, minlength=rows.vocabulary.item_count)[first_items]
     copies = min(threads * int(holders.max(initial=0)), int(holders.sum()))
     return _bytes_of(len(rows), len(rows.items)) + copies * BYTES_A_COPY
 

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from shortcut_miner.diagnostics.swapmix.kernels_numba.numbers import below, distinct, uniform, word
-from shortcut_miner.kernel_options import ALLOCATING_STEP, RETURNING, STEP
+from shortcut_miner.kernel_options import KERNEL, STEP
 
 CLASS_DONOR, PADDING_CLASS, ATTRIBUTE_DONOR, TRAINING, ATTRIBUTE = 1, 2, 3, 4, 5
 BY_CLASS, BY_ATTRIBUTE = 1, 2
@@ -208,28 +208,45 @@ def _class_count(one, objects, donors, similar, limits, chosen):
     return min(limits.k, possible), found
 
 
-@njit(**RETURNING)
-def count_swaps(objects, donors, similar, limits):
+class Lists(NamedTuple):
+    """One call's working memory: chosen classes, and the places that a shuffle has changed."""
+
+    chosen: np.ndarray
+    moved: np.ndarray
+    values: np.ndarray
+
+
+def lists_for(donors: Donors, limits: Limits) -> Lists:
+    """Return working memory for drawing among donors."""
+    most = np.diff(donors.start).max(initial=0) if len(donors.features) else 0
+    return Lists(*np.empty((3, max(limits.k, len(donors.classes), int(most)) + 1), np.int64))
+
+
+def count_swaps(objects: Objects, donors: Donors, similar: Similar, limits: Limits) -> np.ndarray:
     """Return, per object, its class swaps, those to similar classes, and its attribute swaps (at most)."""
     counts = np.zeros((len(objects.classes), 3), np.int64)
-    chosen = np.empty(limits.k, np.int64)
+    fill_counts(objects, donors, similar, limits, np.empty(limits.k, np.int64), counts)
+    return counts
+
+
+@njit(**KERNEL)
+def fill_counts(objects, donors, similar, limits, chosen, counts):
+    """Fill the counts of each object."""
     for one in range(len(objects.classes)):
         counts[one, 0], counts[one, 1] = _class_count(one, objects, donors, similar, limits, chosen)
         own, place = objects.classes[one], objects.excluded[one]
         first, stop = _same_attributes(donors, own, objects.attributes[one])
         counts[one, 2] = min(limits.k, _attribute_donor_count(donors, place, own, first, stop))
-    return counts
 
 
-@njit(**RETURNING)
-def draw_swaps(pairs, keys, first_rows, objects, donors, similar, limits, rows):
+@njit(**KERNEL)
+def draw_swaps(pairs, keys, first_rows, objects, donors, similar, limits, lists, rows):
     """Fill `rows` from ``first_rows[pair]`` on with the swaps of each pair (an object in a question).
 
     `pairs` are positions in `objects`. Rows that stay without a donor, because features are too similar,
     keep kind 0.
     """
-    size = max(limits.k, len(donors.classes)) + 1
-    chosen, moved, values = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    chosen, moved, values = lists
     for pair in range(len(pairs)):
         one = pairs[pair]
         at = first_rows[pair]
@@ -252,15 +269,13 @@ def draw_swaps(pairs, keys, first_rows, objects, donors, similar, limits, rows):
         )
 
 
-@njit(**ALLOCATING_STEP)
+@njit(**STEP)
 def _draw_attribute_donors(pair, one, key, at, objects, donors, limits, moved, values, rows):
     own, place = objects.classes[one], objects.excluded[one]
     first, stop = _same_attributes(donors, own, objects.attributes[one])
     count = _attribute_donor_count(donors, place, own, first, stop)
     found = 0
     draw = 0
-    if len(moved) < count + 1 and len(objects.features):
-        moved, values = np.empty(count + 1, np.int64), np.empty(count + 1, np.int64)
     while draw < count and found < limits.k:
         drawn = distinct(key, draw, count, moved, values)
         donor = _skip_to_donor(drawn, donors, place, own, first, stop)
@@ -288,16 +303,15 @@ def _cosine(left, right):
     return total
 
 
-@njit(**RETURNING)
+@njit(**KERNEL)
 def draw_training(
-    pairs, keys, epoch, swap_probability, class_probability, objects, donors, similar, limits, rows
+    pairs, keys, epoch, swap_probability, class_probability, objects, donors, similar, limits, lists, rows
 ):
     """Fill row `pair` of each pair that an epoch swaps; the others keep kind 0.
 
     Returns how many pairs were to be swapped but have no donor of the kind drawn.
     """
-    size = max(limits.k, len(donors.classes)) + 1
-    chosen, moved, values = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    chosen, moved, values = lists
     missing = 0
     for pair in range(len(pairs)):
         key = word(word(keys[pair], TRAINING), epoch)
@@ -333,7 +347,7 @@ def _train_by_class(pair, one, key, objects, donors, similar, limits, chosen, mo
     return True
 
 
-@njit(**ALLOCATING_STEP)
+@njit(**STEP)
 def _train_by_attribute(pair, one, key, objects, donors, limits, moved, values, rows):
     _draw_attribute_donors(
         pair,

@@ -5,11 +5,17 @@
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import RETURNING
+from shortcut_miner.kernel_options import KERNEL
 
 
-@njit(**RETURNING)
-def best_regions(boxes, images, region_start, regions, is_candidate, min_iou):
+def best_regions(
+    boxes: np.ndarray,
+    images: np.ndarray,
+    region_start: np.ndarray,
+    regions: np.ndarray,
+    is_candidate: np.ndarray,
+    min_iou: float,
+) -> tuple[np.ndarray, np.ndarray]:
     """Return each object's region of highest IoU above `min_iou`, the first of equals; -1 for none.
 
     boxes: objects x 4 (x1, y1, x2, y2); images: per object; region_start: per image, and the end;
@@ -17,6 +23,13 @@ def best_regions(boxes, images, region_start, regions, is_candidate, min_iou):
     """
     best = np.full(len(boxes), -1, np.int64)
     best_iou = np.zeros(len(boxes), np.float64)
+    fill_best(boxes, images, region_start, regions, is_candidate, min_iou, best, best_iou)
+    return best, best_iou
+
+
+@njit(**KERNEL)
+def fill_best(boxes, images, region_start, regions, is_candidate, min_iou, best, best_iou):
+    """Fill each object's best region and its IoU."""
     for one in range(len(boxes)):
         x1, y1, x2, y2 = boxes[one, 0], boxes[one, 1], boxes[one, 2], boxes[one, 3]
         area = (x2 - x1) * (y2 - y1)
@@ -37,4 +50,3 @@ def best_regions(boxes, images, region_start, regions, is_candidate, min_iou):
                 most = iou
                 best[one] = region
                 best_iou[one] = iou
-    return best, best_iou

@@ -5,21 +5,39 @@
 import numpy as np
 from numba import njit
 
-from shortcut_miner.diagnostics.swapmix.kernels_numba.draws import ATTRIBUTE, BY_ATTRIBUTE
+from shortcut_miner.diagnostics.swapmix.kernels_numba.draws import ATTRIBUTE, BY_ATTRIBUTE, Similar, Swaps
 from shortcut_miner.diagnostics.swapmix.kernels_numba.numbers import below, distinct, word
-from shortcut_miner.kernel_options import ALLOCATING_STEP, RETURNING
+from shortcut_miner.kernel_options import KERNEL, STEP
 
 
-@njit(**RETURNING)
-def draw_attributes(pairs, keys, first_rows, own_start, own, similar, k, pads, count, rows):
+def draw_attributes(
+    pairs: np.ndarray,
+    keys: np.ndarray,
+    first_rows: np.ndarray,
+    own_start: np.ndarray,
+    own: np.ndarray,
+    similar: Similar,
+    k: int,
+    pads: bool,
+    count: int,
+    rows: Swaps,
+) -> np.ndarray:
     """Fill `rows` with attribute swaps by name: one attribute of each object, and what takes its place.
 
     own_start, own: each object's attributes; similar: of each attribute; count: attributes in all.
     ``rows.donor`` takes the attribute to replace and ``rows.to_class`` the new one. Returns rows per pair.
     """
-    size = max(k, count) + 1
-    chosen, moved, values = np.empty(size, np.int64), np.empty(size, np.int64), np.empty(size, np.int64)
+    lists = np.empty((3, max(k, count) + 1), np.int64)
     filled = np.zeros(len(pairs), np.int64)
+    fill_attributes(pairs, keys, first_rows, own_start, own, similar, k, pads, count, *lists, filled, rows)
+    return filled
+
+
+@njit(**KERNEL)
+def fill_attributes(
+    pairs, keys, first_rows, own_start, own, similar, k, pads, count, chosen, moved, values, filled, rows
+):
+    """Fill the rows of each pair, and how many these are."""
     for pair in range(len(pairs)):
         low, high = own_start[pairs[pair]], own_start[pairs[pair] + 1]
         if low == high:
@@ -28,7 +46,7 @@ def draw_attributes(pairs, keys, first_rows, own_start, own, similar, k, pads, c
         replaced = own[low + below(key, 0, high - low)]
         found = 0
         for at in range(similar.start[replaced], similar.start[replaced + 1]):
-            if found < k and _is_new(similar.ids[at], own[low:high]):
+            if found < k and _is_new(similar.ids[at], own, low, high):
                 chosen[found] = similar.ids[at]
                 found += 1
         total = found
@@ -38,7 +56,7 @@ def draw_attributes(pairs, keys, first_rows, own_start, own, similar, k, pads, c
                 if total == k:
                     break
                 drawn = distinct(padding_key, draw, count, moved, values)
-                if _is_new(drawn, own[low:high]) and _is_new(drawn, chosen[:found]):
+                if _is_new(drawn, own, low, high) and _is_new(drawn, chosen, 0, found):
                     chosen[total] = drawn
                     total += 1
         filled[pair] = total
@@ -50,9 +68,11 @@ def draw_attributes(pairs, keys, first_rows, own_start, own, similar, k, pads, c
             rows.to_class[at] = chosen[slot]
             rows.donor[at] = replaced
             rows.is_padding[at] = slot >= found
-    return filled
 
 
-@njit(**ALLOCATING_STEP)
-def _is_new(one, others):
-    return not np.any(others == one)
+@njit(**STEP)
+def _is_new(one, others, low, high):
+    is_new = True
+    for at in range(low, high):
+        is_new &= others[at] != one
+    return is_new
