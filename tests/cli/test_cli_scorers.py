@@ -121,6 +121,11 @@ def test_a_sweep_chooses_its_scorer_and_says_so(build: Build, run_cli: RunCli, t
     refused = run_cli("vqa-ce", "sweep", *options(files), *tokens, "--scorer", "vqa-official")
     assert refused.code == 2
     assert "scorer vqa-official: got 6 x question with 1 answer, expected 4 or more" in refused.err
+    build(1, None)
+    refused = run_cli("vqa-ce", "sweep", *options(files), *tokens)
+    assert refused.code == 2
+    place = files["val_annotations"]
+    assert refused.err.startswith(f"error: {place}: got 3 x question without annotators' answers: ")
 
 
 def test_sentences_are_a_warning_and_can_be_extracted(build: Build, run_cli: RunCli, tmp_path: Path) -> None:
