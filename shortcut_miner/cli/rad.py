@@ -102,7 +102,7 @@ def score(
         from shortcut_miner.diagnostics.rad.score import score as score_files
         from shortcut_miner.diagnostics.rad.score import source_of
 
-        return score_files(source_of(folder, files), *models, method, target, force=force)
+        return score_files(source_of(folder, files), *models, method, target, force=force, on_stage=on_stage)
 
     return run_score(
         work,

@@ -114,7 +114,9 @@ def score(
     def work(target: Path | None, on_stage: "OnStage | None") -> "ScoreReport":
         from shortcut_miner.diagnostics.swapmix.score import score_any
 
-        return score_any(folder, files, class_results, attribute_results, method, target, force=force)
+        return score_any(
+            folder, files, class_results, attribute_results, method, target, force=force, on_stage=on_stage
+        )
 
     return run_score(
         work,

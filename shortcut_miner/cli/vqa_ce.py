@@ -166,7 +166,9 @@ def score(
     def work(target: Path | None, on_stage: "OnStage | None") -> "ScoreReport":
         from shortcut_miner.diagnostics.vqa_ce.score import score as score_folder
 
-        return score_folder(folder, files, method, target, soft_labels=soft_labels, force=force)
+        return score_folder(
+            folder, files, method, target, soft_labels=soft_labels, force=force, on_stage=on_stage
+        )
 
     return run_score(
         work,

@@ -14,6 +14,7 @@ from shortcut_miner.sources.answers.predictions import one_a_question, read_answ
 from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.storage import table_sha256
+from shortcut_miner.timing import OnStage, in_parts
 
 _ID, _MARK = "question_id", "q"
 MISSING, EXTRA = "question without an answer", "answer to a question that nobody asked"
@@ -44,7 +45,11 @@ def answer_files(
 
 
 def read_models(
-    files: Mapping[str, Sequence[Path]], what: str, known: pl.Series, options: AnswerOptions
+    files: Mapping[str, Sequence[Path]],
+    what: str,
+    known: pl.Series,
+    options: AnswerOptions,
+    on_stage: OnStage | None = None,
 ) -> dict[str, dict[str, Reading]]:
     """Return each model's files of answers as read: role of the model -> role of the file -> reading.
 
@@ -58,6 +63,8 @@ def read_models(
         Ids of the questions.
     options : AnswerOptions
         How the files are read.
+    on_stage : callable, optional
+        Told how many models are read.
 
     Raises
     ------
@@ -69,7 +76,7 @@ def read_models(
             role + (f" ({at})" if at else ""): with_known_ids(read_answers(path, options), known)
             for at, path in enumerate(paths)
         }
-        for model, paths in files.items()
+        for model, paths in in_parts([*files.items()], f"read {what}", on_stage, "models")
     }
 
 

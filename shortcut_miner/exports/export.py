@@ -212,19 +212,20 @@ def _write(
     provenance: Provenance,
 ) -> Exported:
     """Let the exporter write into the folder; without `out`, into one that is thrown away."""
+    images = dataclasses.replace(found.images, on_stage=run.on_stage)
     if out is None:
         with (
             tempfile.TemporaryDirectory(prefix="shortcut-miner-export-") as temporary,
             timed(run.costs, "write", run.on_stage),
         ):
-            exported = writer.write(questions, found.images, Path(temporary))
+            exported = writer.write(questions, images, Path(temporary))
             names = sorted(path.name for path in Path(temporary).iterdir())
             run.check_out(None, COMMAND, provenance.config, names)
             return exported
     done: list[Exported] = []
 
     def write(folder: Path) -> None:
-        done.append(writer.write(questions, found.images, folder))
+        done.append(writer.write(questions, images, folder))
         run.notes.extend(done[0].notes)
         write_manifest(folder, provenance)
 

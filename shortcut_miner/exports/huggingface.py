@@ -15,6 +15,7 @@ from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
 from shortcut_miner.sources.images.image_files import Images, read_image
 from shortcut_miner.storage import ROW_GROUP_SIZE
+from shortcut_miner.timing import in_parts
 
 IMAGE = "image"
 _LOCAL = "file://"
@@ -122,7 +123,7 @@ def _write_split(
     table: pl.DataFrame, schema: pa.Schema, images: Images, folder: Path, stem: str
 ) -> list[str]:
     """Write the rows of a split into as many files as their images need, and return their names."""
-    groups = _groups(table, schema, images)
+    groups = _groups(table, schema, images, f"write {stem}")
     parts: list[Path] = []
     group = next(groups, None)
     while group is not None:
@@ -155,10 +156,10 @@ def _writer(file: Any, schema: pa.Schema, images: Images) -> pq.ParquetWriter:
     )
 
 
-def _groups(table: pl.DataFrame, schema: pa.Schema, images: Images) -> Iterator[pa.Table]:
+def _groups(table: pl.DataFrame, schema: pa.Schema, images: Images, stage: str) -> Iterator[pa.Table]:
     """Give the rows group by group, images read as they are needed."""
     size = _ROWS_WITH_IMAGES if images.kind == "files" else ROW_GROUP_SIZE
-    for rows in table.iter_slices(size):
+    for rows in in_parts([*table.iter_slices(size)], stage, images.on_stage, "parts"):
         group = _arrow(rows)
         if images.kind != "none":
             group = group.append_column(IMAGE, _image_column(rows["image_id"].to_list(), images))

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,21 @@ def rooms(demo: Path) -> dict[str, tuple[str, dict[str, Path], Callable[..., Any
             sm.swapmix.score,
         ),
     }
+
+
+@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix"])
+def test_a_score_tells_how_many_models_are_read(
+    room: str, demo: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, files, _ = rooms(demo)[room]
+    told: list[str] = []
+    monkeypatch.setattr("shortcut_miner.cli.room.progress", lambda _: nullcontext(told.append))
+    words = [w for role, file in files.items() for m in "ab" for w in (f"--{role}", f"{m}={file}")]
+    assert run_cli(room, "score", demo / folder, *words, "--resamples", 0).code == 0
+    counted = "runs" if room == "fpvg" else "models"
+    reading = [text for text in told if text.startswith("read ") and text.endswith(f" of 2 {counted}")]
+    assert [text[-len(f"0 of 2 {counted}") :][0] for text in reading] == ["0", "1"] * (1 + (room == "rad"))
+    assert any(text.startswith("score") for text in told[told.index(reading[-1]) :])
 
 
 @pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix"])

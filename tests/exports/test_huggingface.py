@@ -1,3 +1,4 @@
+import dataclasses
 from pathlib import Path
 
 import polars as pl
@@ -127,7 +128,9 @@ def test_large_splits_become_several_files(
     table = hard_table()
     out = tmp_path / "out"
     out.mkdir()
-    write(sets_of(table), pictures, out)
+    told: list[str] = []
+    write(sets_of(table), dataclasses.replace(pictures, on_stage=told.append), out)
+    assert told == [f"write vqa-ce-easy: {done} of 4 parts" for done in range(4)]
     names = [f"vqa-ce-easy-{number:05d}-of-00004.parquet" for number in range(4)]
     assert sorted(path.name for path in out.glob("*")) == ["README.md", *names]
     tables, _ = loaded(out, tmp_path)

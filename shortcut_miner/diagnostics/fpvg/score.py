@@ -40,7 +40,7 @@ from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import read_id_list
-from shortcut_miner.timing import OnStage
+from shortcut_miner.timing import OnStage, in_parts
 
 COMMAND = "fpvg score"
 GROUPS = ("structural", "semantic")
@@ -97,7 +97,7 @@ def score(
     read: dict[str, Any] = {name: [file for run in runs for file in run.files(name)] for name in CONDITIONS}
     read |= {"folder": path, "ids": [*id_lists.values()], "importance": [*importance.values()]}
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
-    given = _read(folder, runs, id_lists, importance, config)
+    given = _read(folder, runs, id_lists, importance, config, on_stage)
     tell("score")
     answers, texts, told = _answers(folder, given.readings, given.fitted.answers, config)
     work = Work(folder, given.readings, answers, config)
@@ -169,9 +169,10 @@ def _read(
     id_lists: Mapping[str, Path],
     importance: Mapping[str, Path],
     config: ScoreConfig,
+    on_stage: OnStage | None,
 ) -> _Given:
     known = folder.questions["question_id"]
-    readings = [read_run(run, known, config) for run in runs]
+    readings = [read_run(run, known, config) for run in in_parts(runs, "read predictions", on_stage, "runs")]
     importances = read_importances(importance, known, config)
     lists, list_readings, notes = _question_lists(folder, id_lists, config)
     models = {role: parts for one in readings for role, parts in one.models.items()}

@@ -29,6 +29,7 @@ from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.options import PathTexts, named_path_lists, option_name
 from shortcut_miner.scoring.extraction import extract_all
 from shortcut_miner.sources.opening.reading import Reading
+from shortcut_miner.timing import OnStage
 
 
 def score(
@@ -39,6 +40,7 @@ def score(
     out: Path | None = None,
     *,
     force: bool = False,
+    on_stage: OnStage | None = None,
 ) -> ScoreReport:
     """Score models on a build's folder, or on any aligned pair of files.
 
@@ -56,6 +58,8 @@ def score(
         Folder for scores.{parquet,json,md,tex}, scores_long.tex, counts.parquet and manifest.json.
     force : bool
         Replace the scores of a run with other options.
+    on_stage : callable, optional
+        Called with the name of each stage before it starts, and with how much of it is done.
 
     Raises
     ------
@@ -84,7 +88,7 @@ def score(
     sides = ((first, "original", aligned.originals), (second, "augmented", aligned.augmented))
     answers, fits, readings, texts, told = [], [], dict[str, Reading](), [], list[str]()
     for files, what, questions in sides:
-        read = read_models(files, f"{what} predictions", questions["question_id"], config)
+        read = read_models(files, f"{what} predictions", questions["question_id"], config, on_stage)
         fitted = fit_answers(
             {role: list(parts.values()) for role, parts in read.items()},
             known=questions["question_id"],
@@ -100,6 +104,8 @@ def score(
         readings |= readings_by_role(read)
     facts = InputFacts.of(readings)
     pairs = _answered_pairs(aligned.pairs, *fits)
+    if on_stage is not None:
+        on_stage("score")
     scored = score_aligned(dataclasses.replace(aligned, pairs=pairs), answers[0], answers[1], config)
     columns = ["model", "side", "question_id", "raw_answer", "answer"]
     report = dataclasses.replace(

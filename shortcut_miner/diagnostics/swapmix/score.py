@@ -25,6 +25,7 @@ from shortcut_miner.scoring.extraction import sentence_warning
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.files import FileFacts
 from shortcut_miner.storage import InputRecord
+from shortcut_miner.timing import OnStage, in_parts
 
 COMMAND = "swapmix score"
 Answers = NDArray[np.int32]
@@ -77,6 +78,7 @@ def score_any(
     out: Path | None = None,
     *,
     force: bool = False,
+    on_stage: OnStage | None = None,
 ) -> ScoreReport:
     """Score predictions on a plan (:func:`score`), or released result files (:func:`score_results`).
 
@@ -88,7 +90,7 @@ def score_any(
     of_plan = {"a folder": folder, "--predictions": predictions or None}
     of_results = {"--class-results": class_results, "--attribute-results": attribute_results}
     if folder is not None and predictions and class_results is None and attribute_results is None:
-        return score(folder, predictions, config, out, force=force)
+        return score(folder, predictions, config, out, force=force, on_stage=on_stage)
     if class_results is not None and attribute_results is not None and folder is None and not predictions:
         return score_results(class_results, attribute_results, config, out, force=force)
     given = [name for name, value in (of_plan | of_results).items() if value is not None]
@@ -114,6 +116,7 @@ def score(
     out: Path | None = None,
     *,
     force: bool = False,
+    on_stage: OnStage | None = None,
 ) -> ScoreReport:
     """Score models' answers to the rows of a plan.
 
@@ -131,6 +134,8 @@ def score(
         manifest.json.
     force : bool
         Replace the scores of a run with other options.
+    on_stage : callable, optional
+        Called with the name of each stage before it starts, and with how much of it is done.
 
     Raises
     ------
@@ -149,13 +154,18 @@ def score(
     read = {"folder": path, "predictions": [one for several in paths.values() for one in several]}
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
     shape, excluded = read_shape(folder), folder.excluded()
-    given = {model: read_plan_answers(several, shape, excluded, config) for model, several in paths.items()}
+    given = {
+        model: read_plan_answers(several, shape, excluded, config)
+        for model, several in in_parts([*paths.items()], "read predictions", on_stage, "models")
+    }
     is_whole = _answered(shape, given, config)
     kept, numbers = shape, {model: (one.answers, one.right) for model, one in given.items()}
     if not is_whole.all():
         rows = np.repeat(is_whole, shape.lengths())
         numbers = {model: (answers[rows], right[is_whole]) for model, (answers, right) in numbers.items()}
         kept = shape.where(is_whole)
+    if on_stage is not None:
+        on_stage("score")
     judged = _judged(kept, numbers, config)
     files = {
         f"predictions of {model}" + (f" ({at})" if at else ""): file

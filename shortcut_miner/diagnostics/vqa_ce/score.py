@@ -38,6 +38,7 @@ from shortcut_miner.scoring.scorers import Choice, choose_scorer, differing_in_f
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
 from shortcut_miner.sources.opening.ids import with_zeros_back
+from shortcut_miner.timing import OnStage, in_parts
 
 COMMAND = "vqa-ce score"
 GROUPS = ("subset", "answer_type", "question_type")
@@ -93,6 +94,7 @@ def score(
     *,
     soft_labels: Path | None = None,
     force: bool = False,
+    on_stage: OnStage | None = None,
 ) -> ScoreReport:
     """Score models' predictions on the folder of a build.
 
@@ -113,6 +115,8 @@ def score(
         :func:`shortcut_miner.sources.answers.soft_labels.read_soft_labels`).
     force : bool
         Replace the scores of a run with other options.
+    on_stage : callable, optional
+        Called with the name of each stage before it starts, and with how much of it is done.
 
     Raises
     ------
@@ -132,7 +136,7 @@ def score(
         "soft_labels": soft_labels or (),
     }
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
-    fitted, weights, facts = _read(folder, files, config, soft_labels)
+    fitted, weights, facts = _read(folder, files, config, soft_labels, on_stage)
     covered = _coverage_notes(folder, fitted.left_out)
     is_answered = ~pl.col("question_id").is_in(fitted.left_out.implode())
     folder = dataclasses.replace(folder, questions=folder.questions.filter(is_answered))
@@ -143,12 +147,14 @@ def score(
     config = dataclasses.replace(config, scorer=cast(Scorer, chosen.as_option))
     answers, texts, told = extract_all(answers, config.extract, folder.questions)
     everyone = answers | _classifier_answers(folder, encode_folder(folder))
-    scored = _score_each(folder, everyone, scorer, weights)
+    scored = _score_each(folder, everyone, scorer, weights, on_stage)
     clusters = cluster_column(folder.questions)
     options: dict[str, Any] = {"by": GROUPS, "clusters": clusters}
     options |= {"resamples": config.resamples, "seed": config.seed}
     if clusters != "image_id" and config.resamples:
         told += (f"intervals by bootstrap over groups: {folder.questions[clusters].n_unique():,}",)
+    if on_stage is not None:
+        on_stage("resample")
     report = ScoreReport(
         command=COMMAND,
         scores=_in_order(summarise(scored, **options), list(everyone)),
@@ -177,11 +183,15 @@ def score(
 
 
 def _read(
-    folder: VqaCeFolder, files: Mapping[str, Sequence[Path]], config: ScoreConfig, soft_labels: Path | None
+    folder: VqaCeFolder,
+    files: Mapping[str, Sequence[Path]],
+    config: ScoreConfig,
+    soft_labels: Path | None,
+    on_stage: OnStage | None,
 ) -> tuple[FittedAnswers, pl.DataFrame | None, InputFacts]:
     """Return the answers that fit the folder's questions, the weights if there are any, and their record."""
     ids = folder.questions["question_id"]
-    models = read_models(files, "predictions", ids, config)
+    models = read_models(files, "predictions", ids, config, on_stage)
     readings, weights = readings_by_role(models), None
     if soft_labels is not None:
         weighted = with_zeros_back(read_soft_labels(soft_labels, on_bad_row=config.on_bad_row), ids)
@@ -192,7 +202,11 @@ def _read(
 
 
 def _score_each(
-    folder: VqaCeFolder, answers: Mapping[str, pl.DataFrame], scorer: Scorer, weights: pl.DataFrame | None
+    folder: VqaCeFolder,
+    answers: Mapping[str, pl.DataFrame],
+    scorer: Scorer,
+    weights: pl.DataFrame | None,
+    on_stage: OnStage | None,
 ) -> pl.DataFrame:
     """Return each model's accuracy at each question, with the question's subset and group."""
     questions = folder.questions
@@ -205,7 +219,7 @@ def _score_each(
         score_questions(questions, table, scorer=scorer, model=name, soft_labels=weights).join(
             added, on="question_id", how="left", validate="1:1", maintain_order="left"
         )
-        for name, table in answers.items()
+        for name, table in in_parts([*answers.items()], "score", on_stage, "models")
     )
 
 

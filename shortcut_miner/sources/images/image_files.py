@@ -12,6 +12,7 @@ import polars as pl
 
 from shortcut_miner.errors import ConfigError, SourceError, examples, reason_of
 from shortcut_miner.sources.images.image_ids import canonical_image_id
+from shortcut_miner.timing import OnStage
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 _PLACE = re.compile(r"\{image_id(?::0?(\d{1,2})d)?\}")
@@ -30,10 +31,13 @@ class Images:
         a pattern gives for each id, never looked up.
     places : mapping of str to str
         image_id -> path or address; an image that was not found is missing.
+    on_stage : callable, optional
+        Told how far one is who reads them all, which can take long.
     """
 
     kind: Literal["none", "files", "addresses"] = "none"
     places: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    on_stage: OnStage | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def place(self) -> pl.Expr:
         """Return where each row's image is, by image_id; null where it was not found."""
