@@ -15,7 +15,7 @@ from shortcut_miner.report.html import PAGE, page_html
 from shortcut_miner.report.pages import RoomPage
 from shortcut_miner.report.thumbnails import with_thumbnails
 from shortcut_miner.single_files import check_file_target, write_file
-from shortcut_miner.timing import OnStage, StageCost, timed
+from shortcut_miner.timing import OnStage, StageCost, in_parts, timed
 
 _SEVERAL = "What the data and the models lean on"
 
@@ -135,7 +135,7 @@ def write_html_report(
     with timed(costs, "read", on_stage):
         rooms = find_rooms(path, [as_path("scores", one) for one in scores], most_rules)
     with timed(costs, "look", on_stage):
-        pages = tuple(room_page(room) for room in rooms)
+        pages = tuple(room_page(room) for room in in_parts(rooms, "look", on_stage, "rooms"))
     notes: list[str] = []
     warnings: list[str] = []
     if images is not None:
