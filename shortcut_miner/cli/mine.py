@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 # What a search needs, with that of any --superset-filter, and what one of its shards needs.
 KERNELS = ("filter", "mine", "pairs", ROW_DIGESTS, "rows", "space")
-KERNELS_OF_A_SHARD = ("filter", "mine", "pairs", "rows", "space", IN_SHARDS)
+KERNELS_OF_A_SHARD = ("mine", "pairs", "rows", "space", IN_SHARDS)
 RulesShown = Annotated[int, Parameter(group=OUTPUT, validator=Number(gte=0), help="Most rules to print.")]
 
 
