@@ -52,6 +52,32 @@ class BackendError(ShortcutMinerError):
     """A compute backend or an optional library that is not available."""
 
 
+def missing_library(wanted_by: object, library: object, extra: str, otherwise: str = "") -> BackendError:
+    """Return the error of an optional library that is not installed.
+
+    Parameters
+    ----------
+    wanted_by : object
+        What needs it: a command, an option, a file.
+    library : object
+        Its name as people write it.
+    extra : str
+        The extra of this package that brings it.
+    otherwise : str
+        What else can be done, such as "choose another executor".
+
+    Examples
+    --------
+    >>> print(missing_library("pictures", "Pillow", "images"))
+    pictures: got no Pillow, expected it to be installed. Run pip install 'shortcut-miner[images]'.
+    """
+    rest = f", or {otherwise}" if otherwise else ""
+    return BackendError(
+        f"{wanted_by}: got no {library}, expected it to be installed. "
+        f"Run pip install 'shortcut-miner[{extra}]'{rest}."
+    )
+
+
 def visible(text: str) -> str:
     r"""Return text with escapes for what a terminal would obey or not show; newlines stay.
 

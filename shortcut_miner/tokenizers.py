@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from shortcut_miner.errors import BackendError
+from shortcut_miner.errors import BackendError, missing_library
 from shortcut_miner.options import Tokenizer
 from shortcut_miner.text import basic_english
 
@@ -67,16 +67,13 @@ def _pipeline(*, with_lemmas: bool) -> "Language":
     try:
         import spacy
     except ImportError as error:
-        raise BackendError(
-            "tokenizer spacy: got no spaCy, expected the package. "
-            "Install it: pip install 'shortcut-miner[rad]'."
-        ) from error
+        raise missing_library("tokenizer spacy", "spaCy", "rad") from error
     if not with_lemmas:
         return spacy.blank("en")
     for model in _MODELS:
         if spacy.util.is_package(model):
             return spacy.load(model, exclude=["parser", "ner"])
     raise BackendError(
-        f"tokenizer spacy-lemma: got no English model, expected one of {', '.join(_MODELS)}. Install it: "
+        f"tokenizer spacy-lemma: got no English model, expected one of {', '.join(_MODELS)}. Run "
         "python -m spacy download en_core_web_sm, or pip install 'shortcut-miner[rad]'."
     )

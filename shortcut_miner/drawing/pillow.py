@@ -1,8 +1,6 @@
 """Whether Pillow is here, asked before anything that draws is loaded."""
 
-from shortcut_miner.errors import BackendError
-
-INSTALL = "pip install 'shortcut-miner[images]'"
+from shortcut_miner.errors import BackendError, missing_library
 
 
 def check_pillow() -> None:
@@ -10,11 +8,9 @@ def check_pillow() -> None:
     try:
         from PIL import features
     except ImportError as error:
-        raise BackendError(
-            f"pictures: got no Pillow here, expected the extra images. Install it: {INSTALL}"
-        ) from error
+        raise missing_library("pictures", "Pillow", "images") from error
     if not features.check("freetype2"):
         raise BackendError(
             "pictures: got a Pillow without FreeType, expected one that draws letters. Install its wheel: "
-            f"{INSTALL} --force-reinstall"
+            "pip install --force-reinstall 'shortcut-miner[images]'."
         )

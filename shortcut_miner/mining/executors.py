@@ -19,7 +19,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any, TypeVar
 
-from shortcut_miner.errors import BackendError, ConfigError, reason_of
+from shortcut_miner.errors import BackendError, ConfigError, missing_library, reason_of
 from shortcut_miner.options import reject
 
 _T = TypeVar("_T")
@@ -117,10 +117,7 @@ def resolve_engine(executor: str | Executor | None, memory: int | None = None) -
 
 def _check_library(library: str, engine: str, extra: str) -> None:
     if find_spec(library) is None:
-        raise BackendError(
-            f"executor {engine}: got no {library}, expected all that it needs. "
-            f"Run pip install 'shortcut-miner[{extra}]', or choose another executor."
-        )
+        raise missing_library(f"executor {engine}", library, extra, "choose another executor")
 
 
 # ---- this process ----

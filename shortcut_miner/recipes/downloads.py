@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from shortcut_miner.errors import BackendError, ConfigError, SourceError, problem_list, reason_of
+from shortcut_miner.errors import ConfigError, SourceError, missing_library, problem_list, reason_of
 from shortcut_miner.journal import Digest
 from shortcut_miner.recipes.lock import Pins, expected_digest
 from shortcut_miner.recipes.patience import Patience
@@ -86,10 +86,7 @@ def _load_transfer() -> ModuleType:
     try:
         from shortcut_miner.recipes import transfer
     except ModuleNotFoundError as error:
-        raise BackendError(
-            f"{error.name}: got no such library, expected it to download files. "
-            'Install it: pip install "shortcut-miner[recipes]".'
-        ) from error
+        raise missing_library("downloads", error.name, "recipes") from error
     return transfer
 
 

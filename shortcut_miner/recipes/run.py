@@ -13,7 +13,7 @@ from shortcut_miner.builders import builders
 from shortcut_miner.claims import claimed
 from shortcut_miner.datasets.cards import CARD
 from shortcut_miner.datasets.reports import BuildReport
-from shortcut_miner.errors import BackendError, ConfigError, SourceError, problem_list
+from shortcut_miner.errors import ConfigError, SourceError, missing_library, problem_list
 from shortcut_miner.journal import locked
 from shortcut_miner.options import PathText, as_path, as_path_if_given, check_counts
 from shortcut_miner.publishing import check_target
@@ -182,10 +182,7 @@ def _check_first(recipe: Recipe, target: Path, lock: Path, pins: Pins) -> None:
     """Raise for what would be in the way when everything has been downloaded."""
     for library, extra in recipe.needs.items():
         if find_spec(library) is None:
-            raise BackendError(
-                f"{library}: got no such library, expected it for {recipe.command}. "
-                f'Install it: pip install "shortcut-miner[{extra}]".'
-            )
+            raise missing_library(recipe.command, library, extra)
     _check_target(recipe, target)
     if any(pinned(source, pins) is None for source in recipe.sources.values()):
         check_lock_place(lock)

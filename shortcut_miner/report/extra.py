@@ -3,10 +3,9 @@
 from importlib import import_module
 from typing import Any
 
-from shortcut_miner.errors import BackendError
+from shortcut_miner.errors import missing_library
 
 LIBRARIES = {"altair": "altair", "jinja2": "jinja2", "vl_convert": "vl-convert-python", "PIL.Image": "pillow"}
-INSTALL = "pip install 'shortcut-miner[report]'"
 
 
 def needs(module: str) -> Any:
@@ -20,10 +19,7 @@ def needs(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise BackendError(
-            f"report: got no {LIBRARIES[module]} here, expected the libraries of the extra report. "
-            f"Install them: {INSTALL}"
-        ) from error
+        raise missing_library("report", LIBRARIES[module], "report") from error
 
 
 def check_libraries() -> None:

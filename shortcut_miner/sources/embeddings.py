@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.columnar import PARQUET_MAGIC
-from shortcut_miner.errors import BackendError, SourceError, examples
+from shortcut_miner.errors import BackendError, SourceError, examples, missing_library
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import FileFacts, Version, facts_of_all, file_facts
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_columns
@@ -302,11 +302,8 @@ def _read_spacy(name: str, wanted: Collection[str]) -> Embeddings:
     try:
         import spacy
     except ImportError as error:
-        raise BackendError(
-            f"embeddings: got {name!r}, which is no file, and spaCy is not installed, expected a file "
-            "or a spaCy "
-            "pipeline. Check the path, or pip install spacy."
-        ) from error
+        wanted_by = f"embeddings {name!r}, which is no file"
+        raise missing_library(wanted_by, "spaCy", "rad", "check the path") from error
     try:
         pipeline = spacy.load(name)
     except (OSError, ValueError) as error:

@@ -1,13 +1,16 @@
 """Whatever fails while demo and report write: each folder and file is whole, and a rerun completes them."""
 
+import os
 import resource
+import shutil
 import signal
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from cli.commands import RunCli, contents, start_cli
-from cli.test_cli_faults import check_refused, limited
+from cli.test_cli_faults import check_refused, limited, small_disk, spawned
 
 from shortcut_miner.storage import MANIFEST, RUN_RECORD
 
@@ -40,6 +43,46 @@ def test_a_quota(whole: Path, run_cli: RunCli, tmp_path: Path) -> None:
         with limited(resource.RLIMIT_FSIZE, most):
             check_refused(run_cli("demo", "--out", out, *QUICK), str(out))
     check_rerun(run_cli, whole, out)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.95])
+def test_a_full_disk(share: float, whole: Path, run_cli: RunCli, tmp_path: Path) -> None:
+    """Room for a share of the demo only: the world, some folders, or all but the report."""
+    with small_disk(tmp_path / "disk", 40_000_000) as disk:
+        out = disk / "out"
+        pages = sum(-(-path.stat().st_size // 4096) for path in whole.rglob("*"))
+        free = os.statvfs(disk).f_bavail - int(share * pages)
+        (disk / "filler").write_bytes(bytes(4096 * free))
+        check_refused(run_cli("demo", "--out", out, *QUICK), "No space left on device")
+        (disk / "filler").unlink()
+        out.mkdir(exist_ok=True)
+        check_rerun(run_cli, whole, out)
+
+
+def test_a_disk_that_is_read_only(whole: Path, run_cli: RunCli, tmp_path: Path) -> None:
+    with small_disk(tmp_path / "disk", 40_000_000) as disk:
+        out, page = disk / "out", disk / "report.html"
+        shutil.copytree(whole, out)
+        shutil.copy(whole / "report.html", page)
+        before = contents(disk)
+        subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+        refused = "that can't be written"
+        check_refused(run_cli("demo", "--out", out, "--seed", 7, "--force", *QUICK), refused)
+        check_refused(run_cli("report", whole / "rad", "--out", page, "--quiet"), refused)
+        assert contents(disk) == before
+        subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+        check_rerun(run_cli, whole, out)
+
+
+@pytest.mark.parametrize("command", ["demo", "report"])
+def test_a_place_of_somebody_else(command: str, whole: Path, tmp_path: Path) -> None:
+    place = tmp_path / "theirs"
+    place.mkdir(mode=0o555)
+    words = [*QUICK] if command == "demo" else [whole / "rad", "--quiet"]
+    limits = ["setpriv", "--bounding-set=-dac_override,-dac_read_search"]
+    ran = spawned(limits, command, *words, out=place / ("out" if command == "demo" else "report.html"))
+    check_refused(ran, "that can't be written")
+    assert not [*place.iterdir()]
 
 
 @pytest.mark.parametrize("place", ["world", "vqa-ce-scores", "swapmix"])

@@ -299,8 +299,7 @@ def test_no_pillow_is_told(small: Path, monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(BackendError) as caught:
         sm.fpvg.show(small / "fpvg", "q1")
     assert str(caught.value) == (
-        "pictures: got no Pillow here, expected the extra images. Install it: pip install "
-        "'shortcut-miner[images]'"
+        "pictures: got no Pillow, expected it to be installed. Run pip install 'shortcut-miner[images]'."
     )
 
 

@@ -84,7 +84,7 @@ class TestNames:
         with pytest.raises(BackendError) as error:
             resolve_engine(name)
         assert str(error.value) == (
-            f"executor {extra}: got no {library}, expected all that it needs. "
+            f"executor {extra}: got no {library}, expected it to be installed. "
             f"Run pip install 'shortcut-miner[{extra}]', or choose another executor."
         )
 

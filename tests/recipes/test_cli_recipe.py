@@ -140,7 +140,7 @@ def test_a_library_that_is_missing(
     monkeypatch.setattr(run_module, "find_spec", lambda name: None)
     ran = run_cli("recipe", "fpvg-gqa", "--data-dir", tmp_path / "data", "--out", tmp_path / "out")
     assert ran.code == 2
-    assert 'Install it: pip install "shortcut-miner[gqa]"' in ran.err
+    assert "Run pip install 'shortcut-miner[gqa]'" in ran.err
     assert not (tmp_path / "data").exists()
 
 

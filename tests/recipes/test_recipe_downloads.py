@@ -477,5 +477,5 @@ def test_without_the_extra_its_command_is_told(tmp_path: Path, monkeypatch: pyte
     monkeypatch.delitem(__import__("sys").modules, "shortcut_miner.recipes.transfer")
     monkeypatch.delattr("shortcut_miner.recipes.transfer")
     one = Source(urls=("http://data.example/a.bin",), licence="any")
-    with pytest.raises(BackendError, match=r'tenacity: got no such library.*"shortcut-miner\[recipes\]"'):
+    with pytest.raises(BackendError, match=r"downloads: got no tenacity, .*'shortcut-miner\[recipes\]'"):
         get(one, tmp_path)

@@ -184,6 +184,6 @@ def test_a_missing_library_is_told_before_the_work(
         return object()
 
     monkeypatch.setattr(extra, "import_module", without)
-    with pytest.raises(BackendError, match=rf"got no {name} here.*pip install 'shortcut-miner\[report\]'"):
+    with pytest.raises(BackendError, match=rf"got no {name}, .*pip install 'shortcut-miner\[report\]'"):
         write_html_report(tmp_path / "not even read", page)
     assert not page.exists()

@@ -351,7 +351,7 @@ def test_without_fastexcel_the_command_to_install_it_is_told(
     with pytest.raises(BackendError) as caught:
         read_predictions(path)
     assert str(caught.value) == (
-        f"{path}: got an .xlsx file but no fastexcel, expected it to be installed. "
+        f"{path}: got no fastexcel (for .xlsx), expected it to be installed. "
         "Run pip install 'shortcut-miner[evaluators]', or save the table as TSV."
     )
 

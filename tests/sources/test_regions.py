@@ -463,7 +463,7 @@ def test_hdf5_without_h5py(tmp_path: Path, write: Write, monkeypatch: pytest.Mon
     path = write_h5(tmp_path / "f.h5", [BOXES])
     info = write("f_info.json", {"7": entry(0)})
     monkeypatch.setitem(sys.modules, "h5py", None)
-    with pytest.raises(BackendError, match=r'pip install "shortcut-miner\[gqa\]"'):
+    with pytest.raises(BackendError, match=r"pip install 'shortcut-miner\[gqa\]'"):
         read_regions(path, info=info)
 
 

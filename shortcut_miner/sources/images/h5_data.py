@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from shortcut_miner.errors import BackendError, SourceError, examples, reason_of
+from shortcut_miner.errors import SourceError, examples, missing_library, reason_of
 
 H5_MAGIC = b"\x89HDF\r\n\x1a\n"
 _UNLIMITED = 1 << 62  # no place in an array
@@ -23,10 +23,7 @@ def load_h5py() -> ModuleType:
     try:
         import h5py
     except ImportError as error:
-        raise BackendError(
-            "h5py: got no such library, expected it for HDF5 files. "
-            'Install it: pip install "shortcut-miner[gqa]".'
-        ) from error
+        raise missing_library("HDF5 files", "h5py", "gqa") from error
     return h5py  # type: ignore[no-any-return]
 
 

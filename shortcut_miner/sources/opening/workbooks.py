@@ -9,7 +9,7 @@ from typing import IO
 
 import polars as pl
 
-from shortcut_miner.errors import BackendError, SourceError, shortened
+from shortcut_miner.errors import SourceError, missing_library, shortened
 from shortcut_miner.sources.opening.containers import zip_errors
 from shortcut_miner.sources.opening.csv_text import TextTable
 from shortcut_miner.sources.opening.files import Source
@@ -40,9 +40,8 @@ def read_sheet(source: Source) -> TextTable:
     try:
         import fastexcel
     except ImportError as error:
-        raise BackendError(
-            f"{source.path}: got an .xlsx file but no fastexcel, expected it to be installed. "
-            "Run pip install 'shortcut-miner[evaluators]', or save the table as TSV."
+        raise missing_library(
+            source.path, "fastexcel (for .xlsx)", "evaluators", "save the table as TSV"
         ) from error
     _check_cells(source)
     try:
