@@ -29,9 +29,10 @@ from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig
 from shortcut_miner.diagnostics.swapmix.inputs import SwapMixInputs
 from shortcut_miner.diagnostics.swapmix.prepared import prepare_plan
 from shortcut_miner.diagnostics.swapmix.score import score
+from shortcut_miner.publishing import staged_folder
+from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.embeddings import GLOVE, Embeddings
 from shortcut_miner.sources.opening.files import FileFacts
-from shortcut_miner.storage import staged_folder
 
 QUESTIONS, IMAGES, CLASSES, ATTRIBUTES, REGIONS = 132_062, 10_234, 1_703, 617, 36
 SCORED_SHARE = 0.51  # of the questions: about 20 million rows
@@ -85,6 +86,7 @@ def world(scale: float, seed: int) -> SwapMixInputs:
             "relevant_objects": [[one] for one in ids[relevant].tolist()],
         }
     )
+    table = pl.concat([Questions.create_empty(), table], how="diagonal")
     return _inputs(table, objects, _regions(rng, image_ids, corner, size, first, counts), rng)
 
 

@@ -137,7 +137,8 @@ def header(packages: Iterable[str]) -> str:
     machine = f"{_processor()}, {_cores()} cores, {memory:.0f} GB memory, load {os.getloadavg()[0]:.1f}"
     versions = [f"Python {platform.python_version()}", *(f"{name} {_version(name)}" for name in packages)]
     arguments = [Path(word).name if word.startswith("/") else word for word in sys.argv[1:]]
-    command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *arguments])
+    script = f"benchmarks/{Path(sys.argv[0]).name}".replace("benchmarks/__main__.py", "-m benchmarks")
+    command = " ".join(["python", script, *arguments])
     return "\n".join(
         [
             f"- Machine: {machine}; {platform.system()} {platform.machine()}",
