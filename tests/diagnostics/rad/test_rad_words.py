@@ -1,8 +1,10 @@
 """Colours, numbers, articles, singulars and what-kind surfaces."""
 
+import subprocess
 import sys
 
 import pytest
+import spacy
 from diagnostics.rad.tables import questions
 from hypothesis import given
 from hypothesis import strategies as st
@@ -139,14 +141,59 @@ def test_a_missing_model_names_both_commands() -> None:
     assert str(caught.value).startswith("spacy_model no_such_model: got no such package, expected")
 
 
-@pytest.mark.parametrize("package", ["spacy", "inflect"])
+TAGGED = [
+    "How many people's kites are in the sky?", "How many TVs do you see on the left?", "What is he gonna do?",
+    "How many \x1c dogs  are\tthere?", "How many of the 3 men aren't wearing hats, and why?", "?", "",
+]  # fmt: skip
+
+
+def test_words_are_tagged_as_by_the_whole_pipeline() -> None:
+    tagger = load_tagger()
+    assert tagger.ruler is not None
+    whole = spacy.load(tagger.name, exclude=["parser", "ner", "lemmatizer"])
+    by_whole, by_tagger = (
+        [[(token.text, token.tag_, token.pos_) for token in doc] for doc in docs]
+        for docs in (whole.pipe(TAGGED), tagger.tag(TAGGED))
+    )
+    assert by_tagger == by_whole
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_taken_out"),
+    [
+        ([{"LOWER": "kite"}], True),
+        ([{"DEP": "expl"}, {"LOWER": "kite"}], True),
+        ([{"LOWER": "the"}, {"LOWER": "kite"}], False),
+        ([{"LOWER": "kite", "IS_SENT_START": True}], False),
+    ],
+)
+def test_a_ruler_that_looks_at_more_than_a_word_stays(pattern: list[dict], is_taken_out: bool) -> None:
+    pipeline = spacy.blank("en")
+    pipeline.add_pipe("attribute_ruler").add([pattern], {"POS": "NOUN"}, index=len(pattern) - 1)
+    assert (language._ruler_of_words(pipeline) is not None) == is_taken_out
+    assert pipeline.pipe_names == ([] if is_taken_out else ["attribute_ruler"])
+
+
+def test_inflect_is_taken_without_its_type_checks_and_those_of_others_stay() -> None:
+    code = (
+        "import typeguard; decorator = typeguard.typechecked\n"
+        "from shortcut_miner.diagnostics.rad.language import singular_noun\n"
+        "assert singular_noun('benches') == 'bench' and typeguard.typechecked is decorator\n"
+        "import inflect; print(*inflect.engine.plural_noun.__code__.co_names)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert "partition_word" in done.stdout
+    assert "typeguard" not in done.stdout
+
+
+@pytest.mark.parametrize("package", ["spacy", "threadpoolctl", "inflect"])
 def test_a_missing_library_names_the_extra(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     load_tagger.cache_clear()
     language._inflect.cache_clear()
     singular_noun.cache_clear()
     with pytest.raises(BackendError, match=f"got no {'spaCy' if package == 'spacy' else package}, expected"):
-        load_tagger() if package == "spacy" else singular_noun("dogs")
+        singular_noun("dogs") if package == "inflect" else load_tagger()
 
 
 def test_colors_need_no_library(monkeypatch: pytest.MonkeyPatch) -> None:
