@@ -166,7 +166,8 @@ def _most_rejected(differing: NDArray[Any], alpha: float) -> NDArray[Any]:
     level = (alpha + _SLACK) / 2
     most = np.maximum(stats.binom.ppf(level, differing, 0.5), 0)
     # ppf gives the first count whose probability reaches the level: it is the last within, or the one before.
-    return np.where(stats.binom.cdf(most, differing, 0.5) <= level, most, most - 1)
+    rejected: NDArray[Any] = np.where(stats.binom.cdf(most, differing, 0.5) <= level, most, most - 1)
+    return rejected
 
 
 def _check(only_a: float, only_b: float, alpha: float, power: float) -> None:
