@@ -15,8 +15,9 @@ from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.answers.predictions import read_predictions
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
 from shortcut_miner.sources.opening import repeated_fields
+from shortcut_miner.sources.opening.json_text import keys_twice
 from shortcut_miner.sources.opening.reading import Problem
-from shortcut_miner.sources.opening.repeated_fields import check_keys_once, keys_twice
+from shortcut_miner.sources.opening.repeated_fields import check_keys_once
 from shortcut_miner.sources.questions.vqa import read_vqa_annotations
 
 _PAIR = re.compile(r'"(\w+)": (?:\[[^\[\]]*\]|\{[^{}]*\}|"[^"]*"|[\d.]+)')
@@ -51,19 +52,24 @@ READ = {
 
 
 def doubled() -> Iterator[tuple[str, str, str, str]]:
-    """Give the JSON files of the corpus with each field that is read written twice."""
+    """Give the JSON files of the corpus with each field that is read written twice.
+
+    Letters of a key may be escapes: to JSON it is the same key.
+    """
     for family, files in CORPUS.items():
         for kind, content in files.items():
             is_json = content[:1] in (b"{", b"[") or kind == "VinVL TSV"
             text = content.decode() if is_json else ""
             for found in _PAIR.finditer(text):
                 if found[1] in READ:
-                    yield (
-                        family,
-                        kind,
-                        found[0],
-                        f"{text[: found.start()]}{found[0]}, {text[found.start() :]}",
-                    )
+                    before, after = text[: found.start()], text[found.end() :]
+                    disguised = found[0].replace(found[1], f"\\u{ord(found[1][0]):04x}{found[1][1:]}", 1)
+                    for pair in (
+                        f"{found[0]}, {found[0]}",
+                        f"{found[0]}, {disguised}",
+                        f"{disguised}, {disguised}",
+                    ):
+                        yield family, kind, pair, f"{before}{pair}{after}"
 
 
 @pytest.mark.parametrize(
@@ -118,7 +124,6 @@ def test_a_class_with_two_lists_of_neighbours_is_told(tmp_path: Path) -> None:
 def test_records_that_are_alike_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """GQA's questions have "question" in their annotations too: twice in each record is no sign."""
     looked_at = []
-    keys_twice = repeated_fields.keys_twice
 
     def seen(raw: bytes) -> dict[str, int]:
         looked_at.append(raw)
@@ -198,6 +203,25 @@ def test_ids_without_digits_that_are_there_twice_are_told(between: str, tmp_path
 
 _keys = st.sampled_from(["a", "b", "é", 'q"', "\\", "\u2028", ""])
 _values = st.sampled_from(['"a"', "1", "[1, 2]", '{"a": 1, "a": 2}', "1.50", '"\\u00e9\\""', "null"])
+
+
+@pytest.mark.parametrize("again", ['"annotations"', '"annot\\u0061tions"'])
+@pytest.mark.parametrize("key", ["first", "last"])
+@pytest.mark.parametrize("between", [",", ", ", ",\n  "])
+def test_a_list_of_few_records_beside_one_of_many_is_told(
+    again: str, key: str, between: str, tmp_path: Path
+) -> None:
+    one = {"question_id": 1, "image_id": 7, "multiple_choice_answer": "red"}
+    many = json.dumps([one | {"question_id": n} for n in range(2, 100)])
+    few = f"{again}: [{json.dumps(one)}]"
+    pairs = ['"info": {"annotations": 0}', f'"annotations": {many}']
+    path = tmp_path / "annotations.json"
+    path.write_text(f"{{{between.join(pairs)}}}")
+    assert len(read_vqa_annotations(path).table) == 98
+    pairs.insert(0 if key == "first" else 2, few)
+    path.write_text(f"{{{between.join(pairs)}}}")
+    with pytest.raises(SourceError, match="got the key 'annotations' more than once, expected one list"):
+        read_vqa_annotations(path)
 
 
 @given(st.lists(st.tuples(_keys, _values), max_size=5), st.sampled_from([", ", ",", " ,\n\t"]), st.booleans())

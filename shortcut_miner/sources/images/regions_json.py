@@ -31,11 +31,12 @@ from shortcut_miner.sources.opening.json_records import Chunk, decode_chunks, pa
 from shortcut_miner.sources.opening.json_text import (
     DECODE_ERRORS,
     excerpt,
+    keys_twice,
     parse_json,
     records_under,
 )
 from shortcut_miner.sources.opening.reading import Problem
-from shortcut_miner.sources.opening.repeated_fields import check_keys_once, keys_twice, objects_twice
+from shortcut_miner.sources.opening.repeated_fields import check_keys_once, objects_twice
 from shortcut_miner.sources.opening.streams import open_stream
 
 # A text with a colon after it is a key; other texts are matched so that brackets in them don't count.

@@ -25,7 +25,7 @@ from shortcut_miner.sources.images.region_tables import (
     gathered,
 )
 from shortcut_miner.sources.opening.files import FileFacts
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, excerpt
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, excerpt, has_disguised
 from shortcut_miner.sources.opening.reading import Problem
 from shortcut_miner.sources.opening.repeated_fields import keys_inside_twice
 from shortcut_miner.sources.opening.streams import Stream, file_lines, open_stream
@@ -305,7 +305,7 @@ def _twice_in(text: bytes, found: _VinvlImage) -> list[str]:
     of_each = dict.fromkeys(("rect", "class", "conf", "attr"), len(found.objects))
     often = of_each | dict.fromkeys(("objects", "image_h", "image_w"), 1)
     is_odd = any(text.count(f'"{name}"'.encode()) > most for name, most in often.items())
-    return keys_inside_twice(text) if is_odd else []
+    return keys_inside_twice(text) if is_odd or has_disguised(text) else []
 
 
 def _vinvl_block(name: str, found: _VinvlImage) -> Block:

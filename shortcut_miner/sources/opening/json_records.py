@@ -17,7 +17,7 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.sources.opening.ids import ID_EXPECTED, AnyId, id_column, is_no_id
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, excerpt
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, excerpt, has_disguised
 from shortcut_miner.sources.opening.reading import RECORD, Problem, bad_records
 from shortcut_miner.sources.opening.repeated_fields import repeated_fields
 
@@ -120,7 +120,7 @@ def repeated_keys(
     field, expected : str
         Words of the problems.
     """
-    if entries <= len(names):
+    if entries <= len(names) and not has_disguised(content):
         return []
     pairs: list[tuple[str, Any]] = []
 

@@ -3,6 +3,7 @@
 import codecs
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +17,7 @@ MAX_SHOWN = 60
 LOOKED_AT = 20  # records looked at to tell a format: the first ones may be broken
 _FIRST_BYTES = 1 << 16
 _BETWEEN = re.compile(r"[\s,]*")
+_DISGUISED = re.compile(rb"\\u00(?:3\d|[46][1-9a-fA-F]|[57][\daA]|5[fF])")  # a letter, a digit or _
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 Raws = Sequence[bytes | msgspec.Raw]
@@ -111,13 +113,61 @@ def split_lines(source: Source) -> list[tuple[int, bytes]]:
 def check_no_key_twice(source: Source, fields: Mapping[str, msgspec.Raw], key: str) -> None:
     """Raise SourceError if a list is there twice: decoding keeps only the last one.
 
-    What no kept value explains was lost; only then is the key counted, which takes a pass over the file.
+    Only where kept values and bare keys don't explain all bytes, and the key seems to be there again, are the
+    file's keys looked at. A file that had to be repaired is judged by how much was lost.
     """
-    unexplained = len(source.content) - sum(memoryview(value).nbytes for value in fields.values())
-    if unexplained > 100 * (len(fields) + 1) and source.content.count(f'"{key}"'.encode()) > 1:
+    content = source.content
+    unexplained = len(content) - sum(memoryview(value).nbytes for value in fields.values())
+    if unexplained <= _keys_size(fields):
+        return
+    is_again = content.count(f'"{key}"'.encode()) > 1
+    is_lost = is_again and unexplained > 100 * (len(fields) + 1)
+    if is_lost or ((is_again or has_disguised(content)) and key in keys_twice(content)):
         raise SourceError(
             f"{source.path}: got the key {key!r} more than once, expected one list. Join the lists into one."
         )
+
+
+def has_disguised(text: bytes) -> bool:
+    r"""Return whether a plain letter is written as an escape: then no key is found by its letters.
+
+    Programs escape other characters.
+
+    >>> [has_disguised(text) for text in (rb'{"\u0061": 1}', rb'{"a": "\u00e9"}', rb'{"a": "it\u0027s"}')]
+    [True, False, False]
+    """
+    return _DISGUISED.search(text) is not None
+
+
+def keys_twice(raw: bytes | msgspec.Raw) -> dict[str, int]:
+    """Return the keys that an undecoded object has more than once, and how often; of inner objects none.
+
+    >>> keys_twice(b'{"a": 1, "b": {"c": 1, "c": 2}, "a": 1}')
+    {'a': 2}
+    """
+    try:
+        compact = msgspec.json.format(bytes(raw), indent=-1)
+        fields = msgspec.json.decode(compact, type=dict[str, msgspec.Raw])
+    except DECODE_ERRORS:
+        return {}
+    size = _keys_size(fields) + sum(memoryview(value).nbytes for value in fields.values())
+    if size == len(compact) or not fields:
+        return {}
+    pairs: list[str] = []
+
+    def keep_keys(found: list[tuple[str, object]]) -> None:
+        pairs[:] = [name for name, _ in found]  # the outermost object comes last
+
+    try:
+        json.loads(compact, object_pairs_hook=keep_keys)
+    except (ValueError, RecursionError):
+        return {}
+    return {name: count for name, count in Counter(pairs).items() if count > 1}
+
+
+def _keys_size(fields: Mapping[str, msgspec.Raw]) -> int:
+    """Return the bytes of an object without blanks and escapes, but for its values."""
+    return 1 + sum(len(name.encode()) + 4 for name in fields)
 
 
 def first_bytes(content: bytes, length: int = 1) -> bytes:

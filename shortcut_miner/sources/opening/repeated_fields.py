@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from shortcut_miner.errors import SourceError, examples
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, fields_of
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, fields_of, has_disguised, keys_twice
 from shortcut_miner.sources.opening.reading import Problem
 
 _FEW = 50  # records, of which all are looked at
@@ -59,7 +59,7 @@ def _seem_twice(raws: Raws, content: bytes, names: Sequence[str]) -> bool:
     """Return whether a name is there more often than once, or a whole number of times, in each record."""
     total = len(raws)
     counts = [content.count(f'"{name}"'.encode()) for name in names]
-    if any(count > total and count % total for count in counts):
+    if any(count > total and count % total for count in counts) or has_disguised(content):
         return True
     return max(counts, default=0) > total and any(keys_twice(raw) for raw in raws[:_FEW])
 
@@ -94,32 +94,6 @@ def keys_inside_twice(raw: bytes | msgspec.Raw) -> list[str]:
     return _any_twice(text)
 
 
-def keys_twice(raw: bytes | msgspec.Raw) -> dict[str, int]:
-    """Return the keys that an undecoded object has more than once, and how often; of inner objects none.
-
-    >>> keys_twice(b'{"a": 1, "b": {"c": 1, "c": 2}, "a": 1}')
-    {'a': 2}
-    """
-    try:
-        compact = msgspec.json.format(bytes(raw), indent=-1)
-        fields = msgspec.json.decode(compact, type=dict[str, msgspec.Raw])
-    except DECODE_ERRORS:
-        return {}
-    size = 1 + sum(len(name.encode()) + memoryview(value).nbytes + 4 for name, value in fields.items())
-    if size == len(compact) or not fields:
-        return {}
-    pairs: list[str] = []
-
-    def keep_keys(found: list[tuple[str, object]]) -> None:
-        pairs[:] = [name for name, _ in found]  # the outermost object comes last
-
-    try:
-        json.loads(compact, object_pairs_hook=keep_keys)
-    except (ValueError, RecursionError):
-        return {}
-    return {name: count for name, count in Counter(pairs).items() if count > 1}
-
-
 def inner_keys_twice(
     raws: Raws, positions: Sequence[int], given: Sequence[Mapping[str, object]], field: str
 ) -> list[Problem]:
@@ -139,7 +113,8 @@ def inner_keys_twice(
     for position, found in zip(positions, given, strict=True):
         raw = fields_of(raws[position]).get(field)
         text = b"" if raw is None else bytes(raw)
-        if text.count(b'":') + text.count(b'" :') > len(found) and (twice := keys_twice(text)):
+        seems_twice = text.count(b'":') + text.count(b'" :') > len(found) or has_disguised(text)
+        if seems_twice and (twice := keys_twice(text)):
             problems.append(twice_inside(position, field, twice))
     return problems
 
@@ -169,7 +144,8 @@ def objects_twice(
     problems = []
     for position, size in zip(positions, sizes, strict=True):
         text = bytes(raws[position])
-        if any(text.count(mark) > size for mark in marks) and (twice := _any_twice(text)):
+        seems_twice = any(text.count(mark) > size for mark in marks) or has_disguised(text)
+        if seems_twice and (twice := _any_twice(text)):
             problems.append(twice_inside(position, field, twice))
     return problems
 
@@ -190,7 +166,7 @@ def nested_twice(raws: Raws, positions: Sequence[int], paths: Iterable[tuple[str
     problems = []
     for position in positions:
         text = bytes(raws[position])
-        if any(text.count(mark) > 1 for mark in marks):
+        if any(text.count(mark) > 1 for mark in marks) or has_disguised(text):
             for way in sorted(ways):
                 inner: bytes | msgspec.Raw = text
                 for name in way:
