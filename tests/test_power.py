@@ -7,18 +7,24 @@ from math import comb
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.scoring.paired_power import PowerConfig, paired_power
 from shortcut_miner.scoring.paired_tests import chi_squared_p, exact_p, holm, midp
 from shortcut_miner.scoring.power import (
+    asymptotic_power,
+    design_effect,
     exact_power,
     minimal_detectable,
     required_rows,
     required_rows_exact,
     required_rows_simple,
+    resampled_power,
 )
 
 GOLDEN = Path(__file__).parents[2] / "shared" / "golden" / "power" / "expected.json"
@@ -150,3 +156,82 @@ def test_published_and_recomputed_numbers() -> None:
         assert exact_p(*pair) == pytest.approx(case["exact_p"], rel=1e-6)
         corrected = chi_squared_p(*pair, is_corrected=True)
         assert corrected == pytest.approx(case["chi2_cc"], rel=1e-6)
+
+
+def test_subsets_of_two_models_are_counted_by_hand() -> None:
+    """Six questions of two images; a is right on five of them, b on three: only_a 3, only_b 1."""
+    a, b = [100, 60, 50, 0, 90, 100], [100, 40, 0, 100, 100, 49]
+    questions = {
+        "question_id": list("123456"),
+        "subset": ["hard"] * 2 + ["easy"] * 4,
+        "image_id": ["x", "x", "y", "y", "x", "y"],
+    }
+    scored = pl.concat(
+        pl.DataFrame(questions).with_columns(
+            model=pl.lit(model), accuracy=pl.Series(accuracy, dtype=pl.Float64)
+        )
+        for model, accuracy in (("a", a), ("b", b))
+    )
+    table = paired_power(scored, [("a", "b")], PowerConfig(effect=0.1))
+    shown = table.select("subset", "row_count", "image_count", "only_a", "only_b", "p_value", "verdict")
+    assert shown.rows() == [
+        ("all", 6, 2, 3, 1, 0.625, "too small"),
+        ("hard", 2, 1, 1, 0, 1.0, "too small"),
+        ("easy", 4, 2, 2, 1, 1.0, "too small"),
+    ]
+    # Differences 0 1 0 of x and 1 -1 1 of y, each three rows of mean 1/3: centred, both add up to 0.
+    assert table["design_effect"][0] == pytest.approx(0.0, abs=1e-12)
+    assert table["p_adjusted"].to_list() == [1.0, 1.0, 1.0]
+    swapped = paired_power(scored, [("b", "a")], PowerConfig(effect=0.1))
+    same = ["p_value", "power", "required_rows", "minimal_detectable", "design_effect"]
+    assert swapped.select(same).equals(table.select(same))
+    assert swapped["difference"].to_list() == [-value for value in table["difference"]]
+
+
+def test_rows_doubled_inside_their_images_double_the_design_effect() -> None:
+    drawn = np.random.default_rng(3)
+    differences, image = drawn.integers(-1, 2, 40).astype(float), drawn.integers(0, 12, 40)
+    once = design_effect(differences, image)
+    twice = design_effect(np.tile(differences, 2), np.tile(image, 2))
+    assert once is not None
+    assert twice == pytest.approx(2 * once)
+
+
+def test_resampled_power_follows_the_formula_and_the_effect() -> None:
+    """Images of one question each, who differ on one in five: as independent rows, of which Connor speaks."""
+    drawn = np.random.default_rng(0)
+    totals = drawn.choice([-1.0, 0.0, 1.0], 800, p=[0.1, 0.8, 0.1])
+    found = [
+        resampled_power(totals, np.ones(800), effect=effect, images=800, seed=0, resamples=1000)
+        for effect in (0.0, 0.03, 0.06)
+    ]
+    assert found == [
+        resampled_power(totals, np.ones(800), effect=effect, images=800, seed=0, resamples=1000)
+        for effect in (0.0, 0.03, 0.06)
+    ]
+    share = float((totals != 0).mean())
+    for (power, low, high), effect in zip(found, (0.0, 0.03, 0.06), strict=True):
+        expected = asymptotic_power(800, (share + effect) / 2, (share - effect) / 2)
+        expected = max(expected, 0.05)  # the formula leaves out rejections in the other direction
+        assert power == pytest.approx(expected, abs=0.04)
+        assert low < power < high
+
+
+@pytest.mark.real
+def test_real_models_have_the_golden_counts_and_design_effect() -> None:
+    told = json.loads(GOLDEN.read_text())
+    rows = pl.read_csv(
+        GOLDEN.parents[1] / "slices" / "table.csv.gz",
+        schema_overrides={"question_id": pl.String, "image_id": pl.String},
+    )
+    scored = pl.concat(
+        rows.select("question_id", "image_id", subset=pl.lit("val"), model=pl.lit(model), accuracy=column)
+        for model, column in (("p1", "accuracy_p1"), ("p2", "accuracy_p2"), ("rules", "accuracy_rules"))
+    ).with_columns(pl.col("accuracy").cast(pl.Float64))
+    pairs = [tuple(case["pair"].split(" vs ")) for case in told["real"]]
+    table = paired_power(scored, pairs, PowerConfig(method="connor"))
+    assert table.select("row_count", "only_a", "only_b").rows() == [
+        (case["n"], case["n10"], case["n01"]) for case in told["real"]
+    ]
+    assert table["image_count"][0] == told["design_effect_p1_p2"]["images"]
+    assert table["design_effect"][0] == pytest.approx(told["design_effect_p1_p2"]["deff"], rel=1e-9)

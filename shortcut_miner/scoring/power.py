@@ -9,18 +9,22 @@ Connor, "Sample size for testing differences in proportions for the paired-sampl
 """
 
 import math
-from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.keyed_draws import draw_below, id_keys
 
 _SLACK = 1e-12  # a p-value that is the level but for its last digits rejects
 _NEGLIGIBLE = 1e-15  # of a binomial's probability, at either end
 _TEETH = 50  # power falls where one more discordant row is needed: so many larger sets are looked at too
+_ROWS_A_TOOTH = 6  # that differ: more than one larger critical value takes
+_LOOKS = 12  # at a tooth, to meet its tip
 _CLOSE = 1e-10
+_BLOCK = 50  # resamples at once
 
 Floats = NDArray[np.float64]
 
@@ -88,14 +92,21 @@ def exact_power(rows: int, only_a: float, only_b: float, *, alpha: float = 0.05)
     discordant = only_a + only_b
     if not discordant:
         return 0.0
-    counted = stats.binom(rows, discordant)
-    first, last = int(counted.ppf(_NEGLIGIBLE)), int(counted.isf(_NEGLIGIBLE))
-    differing = np.arange(max(first, 0), last + 1)
-    share = only_a / discordant
-    most = _most_rejected(differing, alpha)
-    # At most `most` rows of one kind, or at most so many of the other: never both.
-    rejects = stats.binom.cdf(most, differing, share) + stats.binom.cdf(most, differing, 1 - share)
-    return float(min(1.0, (counted.pmf(differing) * rejects).sum()))
+    counted = _most_counted(rows, discordant)
+    return _power(rows, discordant, _rejections(counted, only_a / discordant, alpha))
+
+
+def asymptotic_power(rows: int, only_a: float, only_b: float, *, alpha: float = 0.05) -> float:
+    """Return the power that :func:`required_rows` asks for, of so many rows.
+
+    >>> round(asymptotic_power(155, 0.15, 0.05), 3)
+    0.801
+    """
+    _check(only_a, only_b, alpha, 0.5)
+    difference, discordant = abs(only_a - only_b), only_a + only_b
+    reach = math.sqrt(rows) * difference - _normal(1 - alpha / 2) * math.sqrt(discordant)
+    spread = math.sqrt(max(discordant - difference**2, 0.0))
+    return float(stats.norm.cdf(reach / spread)) if spread else float(reach > 0)
 
 
 def required_rows_exact(
@@ -111,17 +122,21 @@ def required_rows_exact(
     start = required_rows(only_a, only_b, alpha=alpha, power=power)
     if start is None:
         return None
+    discordant, most = (
+        only_a + only_b,
+        2 * math.ceil(start) + 10 * _TEETH + math.ceil(4 * _ROWS_A_TOOTH / (only_a + only_b)),
+    )
+    rejects = _rejections(_most_counted(most, discordant), only_a / discordant, alpha)
 
     def reaches(rows: int) -> bool:
-        return exact_power(rows, only_a, only_b, alpha=alpha) >= power
+        return _power(rows, discordant, rejects) >= power
 
     def any_reaches(rows: int) -> bool:
-        return any(reaches(size) for size in range(rows, rows + _TEETH))
+        return any(map(reaches, range(rows, rows + tooth, max(1, tooth // _LOOKS))))
 
-    # The first size near which any tooth reaches the power, found as if teeth rose; then one by one.
-    low, high = 1, max(int(start), 1)
-    while not any_reaches(high):
-        low, high = high, 2 * high
+    # The first size near which any tooth reaches the power, found as if their tips rose; then one by one.
+    tooth = _TEETH + math.ceil(_ROWS_A_TOOTH / discordant)
+    low, high = 1, most - tooth
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if any_reaches(middle) else (middle + 1, high)
@@ -152,6 +167,68 @@ def minimal_detectable(
     return float(optimize.bisect(lacking, least, discordant, xtol=_CLOSE)) if lacking(least) > 0 else least
 
 
+def resampled_power(
+    totals: Floats,
+    sizes: Floats,
+    *,
+    effect: float,
+    images: int,
+    seed: int,
+    resamples: int,
+    alpha: float = 0.05,
+) -> tuple[float, float, float]:
+    """Return how often a test that knows of images finds an effect on resampled ones, with a 95% interval.
+
+    Parameters
+    ----------
+    totals, sizes : ndarray of float64
+        Of each image: the sum of its rows' differences between two models, and its number of rows.
+    effect : float
+        What the mean difference is shifted to, in the unit of `totals`.
+    images : int
+        How many are drawn, with replacement.
+    seed, resamples : int
+        Of the draws, which depend on the seed, the resample's number and the place in it alone.
+    alpha : float
+        Level of the test: it rejects where the mean is further from 0 than so many of its standard errors,
+        which are those of a ratio of sums over images.
+
+    Returns
+    -------
+    power, low, high : float
+        The share of resamples that reject, and Wilson's interval of it.
+    """
+    shifted = totals + (effect - totals.sum() / sizes.sum()) * sizes
+    keys = id_keys(pl.Series([str(number) for number in range(resamples)]), seed, "power")
+    rejected = 0
+    for first in range(0, resamples, _BLOCK):
+        drawn = draw_below(keys[first : first + _BLOCK, None], np.arange(images), len(sizes))
+        sums, rows = shifted[drawn], sizes[drawn]
+        mean = sums.sum(axis=1) / rows.sum(axis=1)
+        error = np.sqrt(((sums - mean[:, None] * rows) ** 2).sum(axis=1)) / rows.sum(axis=1)
+        rejected += int((np.abs(mean) > _normal(1 - alpha / 2) * error).sum())
+    interval = stats.binomtest(rejected, resamples).proportion_ci(method="wilson")
+    return rejected / resamples, float(interval.low), float(interval.high)
+
+
+def design_effect(differences: Floats, image: NDArray[np.int64]) -> float | None:
+    """Return how much more the mean varies than if each row had an image of its own; None where no row does.
+
+    Parameters
+    ----------
+    differences : ndarray of float64
+        Between two models, a value a row.
+    image : ndarray of int64
+        The number of each row's image.
+
+    >>> design_effect(np.array([1.0, 1.0, 0.0, 0.0]), np.array([0, 0, 1, 1]))
+    2.0
+    """
+    centred = differences - differences.mean()
+    within = float((centred**2).sum())
+    return float((np.bincount(image, centred) ** 2).sum()) / within if within else None
+
+
 def _connor(difference: float, discordant: float, alpha: float, power: float) -> float:
     spread = math.sqrt(max(discordant - difference**2, 0.0))
     return ((_normal(1 - alpha / 2) * math.sqrt(discordant) + _normal(power) * spread) / difference) ** 2
@@ -161,13 +238,28 @@ def _normal(probability: float) -> float:
     return float(stats.norm.ppf(probability))
 
 
-def _most_rejected(differing: NDArray[Any], alpha: float) -> NDArray[Any]:
-    """Return the most rows of one kind, among so many that differ, at which the test rejects; -1 if none."""
+def _most_counted(rows: int, discordant: float) -> int:
+    """Return the most rows that differ, but for a negligible probability."""
+    return int(stats.binom.isf(_NEGLIGIBLE, rows, discordant))
+
+
+def _power(rows: int, discordant: float, rejects: Floats) -> float:
+    """Return the power on so many rows, given the chance to reject for each number of rows that differ."""
+    counted = stats.binom(rows, discordant)
+    first, last = max(int(counted.ppf(_NEGLIGIBLE)), 0), _most_counted(rows, discordant)
+    return float(min(1.0, counted.pmf(np.arange(first, last + 1)) @ rejects[first : last + 1]))
+
+
+def _rejections(rows: int, share: float, alpha: float) -> Floats:
+    """Return the chance that the exact test rejects where 0, ..., `rows` rows differ, `share` of one kind."""
+    differing = np.arange(rows + 1)
     level = (alpha + _SLACK) / 2
     most = np.maximum(stats.binom.ppf(level, differing, 0.5), 0)
     # ppf gives the first count whose probability reaches the level: it is the last within, or the one before.
-    rejected: NDArray[Any] = np.where(stats.binom.cdf(most, differing, 0.5) <= level, most, most - 1)
-    return rejected
+    most = np.where(stats.binom.cdf(most, differing, 0.5) <= level, most, most - 1)
+    # At most `most` rows of one kind, or at most so many of the other: never both.
+    found: Floats = stats.binom.cdf(most, differing, share) + stats.binom.cdf(most, differing, 1 - share)
+    return found
 
 
 def _check(only_a: float, only_b: float, alpha: float, power: float) -> None:
