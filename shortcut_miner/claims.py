@@ -8,13 +8,17 @@ import contextlib
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
 
+from shortcut_miner.dry_runs import nearest_above
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.journal import where_supported
 
 CLAIM = ".shortcut-miner-run.json"
+_LONGEST = 1000  # bytes of a claim
 
 
 @contextlib.contextmanager
@@ -36,6 +40,7 @@ def claimed(out: Path | None) -> Iterator[None]:
     if out is None:
         yield
         return
+    check_unclaimed(out)
     made = _missing(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -55,13 +60,31 @@ def claimed(out: Path | None) -> Iterator[None]:
         _remove_empty(made)
 
 
+def check_place(out: Path) -> None:
+    """Raise ConfigError now, not after minutes of work, if `out` is no folder that can be written."""
+    nearest = nearest_above(out)
+    if not nearest.is_dir():
+        kind, rest = ("file", "") if nearest.exists() else ("link", " that leads nowhere")
+        what = f"a {kind}" if nearest == out else f"a path below the {kind} {nearest}"
+        raise ConfigError(f"--out {out}: got {what}{rest}, expected a folder. Choose another name.")
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        raise ConfigError(
+            f"--out {out}: got a folder that can't be written, expected one that can. "
+            "Choose another folder or fix its permissions."
+        )
+
+
 def check_unclaimed(out: Path) -> None:
-    """Raise ConfigError if another process is at work in a folder."""
+    """Raise ConfigError if another process is at work in a folder, or a claim there is somebody's file."""
     try:
         handle = os.open(out / CLAIM, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
+    except FileNotFoundError:
         return
+    except OSError as error:
+        raise _no_claim(out) from error
     try:
+        if not _is_claim(handle):
+            raise _no_claim(out)
         if _owner(handle) != _here():
             with where_supported():
                 fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -99,15 +122,31 @@ def _here() -> dict[str, str | int]:
 
 def _owner(handle: int) -> object:
     try:
-        return json.loads(os.pread(handle, 1000, 0))
+        return json.loads(os.pread(handle, _LONGEST, 0))
     except (OSError, ValueError, RecursionError):
         return None
 
 
+def _is_claim(handle: int) -> bool:
+    """Return whether a file is a claim, or one that a power cut left without a word."""
+    is_file = stat.S_ISREG(os.fstat(handle).st_mode)
+    return is_file and (_names_owner(_owner(handle)) or not os.pread(handle, _LONGEST, 0).strip(b"\0"))
+
+
+def _names_owner(owner: object) -> TypeGuard[dict[str, object]]:
+    return isinstance(owner, dict) and _here().keys() <= owner.keys()
+
+
+def _no_claim(out: Path) -> ConfigError:
+    return ConfigError(
+        f"--out {out}: got a folder with a {CLAIM} that shortcut-miner did not write, expected none or its "
+        "own. Move it elsewhere, or choose another --out."
+    )
+
+
 def _at_work(out: Path, handle: int) -> ConfigError:
     owner = _owner(handle)
-    known = isinstance(owner, dict) and {"host", "pid"} <= owner.keys()
-    who = f"process {owner['pid']} on {owner['host']}" if known and isinstance(owner, dict) else "another run"
+    who = f"process {owner['pid']} on {owner['host']}" if _names_owner(owner) else "another run"
     return ConfigError(
         f"--out {out}: got a folder in which {who} is at work, expected one run at a time. Wait for it, or "
         "choose another --out."

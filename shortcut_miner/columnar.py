@@ -178,7 +178,16 @@ def _parquet(content: Content) -> Any:
 
 
 def _readable(content: Content) -> Any:
-    return pa.BufferReader(content) if isinstance(content, bytes) else content
+    return pa.BufferReader(content) if isinstance(content, bytes) else literal(content)
+
+
+def literal(path: Path) -> str:
+    """Return a path that PyArrow and Polars take for what it is: with ~ they begin in the home folder.
+
+    >>> literal(Path("~")).endswith("/~")
+    True
+    """
+    return str(path.absolute())
 
 
 @contextmanager
@@ -194,7 +203,7 @@ def _arrow(
         with _arrow(content) as (schema, _):
             options.included_fields = [at for at, name in enumerate(schema.names) if name in columns]
     open_file = pa.memory_map if columns is None else pa.OSFile
-    with pa.BufferReader(content) if isinstance(content, bytes) else open_file(str(content)) as source:
+    with pa.BufferReader(content) if isinstance(content, bytes) else open_file(literal(content)) as source:
         if bytes(source.read(len(ARROW_MAGIC))) != ARROW_MAGIC:
             source.seek(0)
             with pa.ipc.open_stream(source, options=options) as stream:

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import polars as pl
 import pyarrow as pa
 
+from shortcut_miner.columnar import literal
 from shortcut_miner.drafts import drafted
 from shortcut_miner.spools import IPC_OPTIONS, Append, gathered, sorted_blocks, sorted_runs
 
@@ -102,7 +103,7 @@ class DiskFrames:
         writers: list[Any] = []
         rows = 0
         with contextlib.ExitStack() as stack:
-            file = stack.enter_context(pa.OSFile(str(self._rows), "wb"))
+            file = stack.enter_context(pa.OSFile(literal(self._rows), "wb"))
 
             def write(frame: pl.DataFrame) -> None:
                 nonlocal rows
@@ -121,7 +122,7 @@ class DiskFrames:
     def blocks(self) -> Iterator[pl.DataFrame]:
         """Give the rows in order, one block at least."""
         # Not mapped into memory: pages of a mapped file count as the process's own.
-        with pa.OSFile(str(self._rows)) as file, pa.ipc.open_stream(file) as batches:
+        with pa.OSFile(literal(self._rows)) as file, pa.ipc.open_stream(file) as batches:
             is_empty = True
             for batch in batches:
                 is_empty = False

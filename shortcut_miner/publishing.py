@@ -18,7 +18,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from shortcut_miner.claims import check_unclaimed
+from shortcut_miner.claims import check_place, check_unclaimed
 from shortcut_miner.dry_runs import target_of
 from shortcut_miner.errors import ConfigError, OutputError, SourceError, examples
 from shortcut_miner.journal import (
@@ -97,7 +97,7 @@ def check_target(
     out = target_of(out)
     if out is None:
         return Ours({}, {})
-    _check_no_file(out)
+    _check_name(out)
     if not out.is_dir():
         return Ours({}, {})
     check_unclaimed(out)
@@ -328,9 +328,8 @@ def published_folder(folder: Path) -> Path:
     return (folder.parent if is_staged else folder).resolve()
 
 
-def _check_no_file(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"--out {out}: got a file, expected a folder. Choose another name.")
+def _check_name(out: Path) -> None:
+    check_place(out)
     try:
         str(out).encode()
     except UnicodeEncodeError as error:  # tables can't be written there
@@ -342,7 +341,7 @@ def _check_no_file(out: Path) -> None:
 @contextlib.contextmanager
 def _new_staging(out: Path) -> Iterator[Path]:
     """Give a new staging folder, locked as long as its process works in it."""
-    _check_no_file(out)
+    _check_name(out)
     with contextlib.ExitStack() as stack:
         try:
             out.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from shortcut_miner.columnar import literal
 from shortcut_miner.drafts import draft_of, drafted
 from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.row_arrays import NPZ_ERRORS
@@ -120,7 +121,7 @@ class RowWriter:
         self._item_frequency = np.zeros(vocabulary.item_count, np.int64)
         self._files: RowFiles | None = None
         options = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
-        self._file = pa.OSFile(str(draft_of(folder / ROWS)), "wb")
+        self._file = pa.OSFile(literal(draft_of(folder / ROWS)), "wb")
         self._writer = pa.ipc.new_file(self._file, _SCHEMA, options=options)
 
     def append(self, rows: Transactions, groups: Numbers | None = None) -> None:
@@ -216,7 +217,7 @@ class RowWriter:
             with (
                 drafted(self._folder / NAMES) as draft,
                 pq.ParquetWriter(
-                    draft, _NAMES_SCHEMA, compression="zstd", write_page_checksum=True
+                    literal(draft), _NAMES_SCHEMA, compression="zstd", write_page_checksum=True
                 ) as writer,
             ):
                 for kind, names in series.items():
@@ -288,7 +289,7 @@ def _read(path: Path) -> Iterator[RowArrays]:
     options = pa.ipc.IpcReadOptions(use_threads=False)
     try:
         # Read, not mapped: the pages of a mapped file count as this process's memory.
-        with pa.OSFile(str(path)) as source, pa.ipc.open_file(source, options=options) as file:
+        with pa.OSFile(literal(path)) as source, pa.ipc.open_file(source, options=options) as file:
             if not file.schema.equals(_SCHEMA):
                 raise ValueError("other columns than rows have")
             for number in range(file.num_record_batches):

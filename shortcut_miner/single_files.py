@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shortcut_miner.drafts import drafted
-from shortcut_miner.dry_runs import target_of
+from shortcut_miner.dry_runs import nearest_above, target_of
 from shortcut_miner.errors import ConfigError, OutputError, reason_of
 from shortcut_miner.journal import sync
 
@@ -71,12 +71,14 @@ def check_file_target(out: Path | None, kind: Kind) -> None:
 
 def can_be_made(path: Path) -> bool:
     """Return whether the nearest folder above a path that is there is one, and can be written."""
-    nearest = next(one for one in path.absolute().parents if one.exists())
+    nearest = nearest_above(path.absolute().parent)
     return nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK)
 
 
 def start_of(path: Path, size: int) -> bytes:
-    """Return the first bytes of a file; none of one that can't be read."""
+    """Return the first bytes of a file; none of one that can't be read, or is a pipe, which may never end."""
+    if not path.is_file():
+        return b""
     try:
         with path.open("rb") as file:
             return file.read(size)

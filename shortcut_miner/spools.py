@@ -17,6 +17,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from shortcut_miner.columnar import literal
 from shortcut_miner.drafts import drafted
 
 Append = Callable[[pl.DataFrame], None]
@@ -128,7 +129,7 @@ def _write_run(rows: pl.DataFrame, key: str, path: Path) -> None:
     schema = table.schema.with_metadata(told)
     with (
         drafted(path) as draft,
-        pa.OSFile(str(draft), "wb") as file,
+        pa.OSFile(literal(draft), "wb") as file,
         pa.ipc.new_file(file, schema, options=IPC_OPTIONS) as writer,
     ):
         writer.write_table(table.replace_schema_metadata(schema.metadata).combine_chunks(), part)
@@ -152,7 +153,7 @@ class _Run:
 
 def _open_run(path: Path, stack: contextlib.ExitStack) -> _Run:
     # Not mapped into memory: pages of a mapped file count as the process's own.
-    file = stack.enter_context(pa.OSFile(str(path)))
+    file = stack.enter_context(pa.OSFile(literal(path)))
     reader = stack.enter_context(pa.ipc.open_file(file))
     told = reader.schema.metadata
     return _Run(reader, json.loads(told[_FIRST_KEYS]), int(told[_SIZE]))
@@ -191,7 +192,9 @@ def key_buckets(folder: Path, key: str, *, memory: int, is_distinct: bool = Fals
                 table = rows.slice(start, count).drop(_BUCKET).to_arrow(compat_level=pl.CompatLevel.oldest())
                 start += count
                 if number not in writers:
-                    file = stack.enter_context(pa.OSFile(str(folder / f"bucket-{number:02}.arrows"), "wb"))
+                    file = stack.enter_context(
+                        pa.OSFile(literal(folder / f"bucket-{number:02}.arrows"), "wb")
+                    )
                     new = pa.ipc.new_stream(file, table.schema, options=IPC_OPTIONS)
                     writers[number] = stack.enter_context(new)
                 writers[number].write_table(table, BLOCK_ROWS)
@@ -269,7 +272,7 @@ def _stream(path: Path) -> Iterator[pl.DataFrame]:
     """Give the rows of a file, about a block at a time."""
     waiting: list[pl.DataFrame] = []
     rows = 0
-    with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as batches:
+    with pa.OSFile(literal(path)) as file, pa.ipc.open_stream(file) as batches:
         for batch in batches:
             waiting.append(pl.DataFrame(pl.from_arrow(batch)))
             rows += batch.num_rows

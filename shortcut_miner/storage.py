@@ -19,7 +19,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shortcut_miner.columnar import COLUMNAR_ERRORS, read_metadata
+from shortcut_miner.columnar import COLUMNAR_ERRORS, literal, read_metadata
 from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.version import __version__
 
@@ -148,7 +148,7 @@ def parquet_stream(path: Path, provenance: Provenance) -> Iterator[Callable[[pl.
         def open_like(rows: pl.DataFrame) -> None:
             schema = rows.clear().to_arrow(compat_level=pl.CompatLevel.oldest()).schema
             # The file is closed here: after an error the writer would keep it open.
-            file = stack.enter_context(pa.OSFile(str(path), "wb"))
+            file = stack.enter_context(pa.OSFile(literal(path), "wb"))
             new = pq.ParquetWriter(file, schema.with_metadata(metadata), compression="zstd")
             writers.append(stack.enter_context(new))
 

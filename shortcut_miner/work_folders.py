@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from shortcut_miner.drafts import draft_of, drafted
-from shortcut_miner.dry_runs import target_of
+from shortcut_miner.dry_runs import as_if_made, target_of
 from shortcut_miner.errors import ConfigError, OutputError, SchemaError, SourceError
 from shortcut_miner.journal import locked
 from shortcut_miner.version import __version__
@@ -30,7 +30,7 @@ def work_path(out: Path, within: Path | None = None) -> Path:
     >>> work_path(Path("runs/vqa")).as_posix()
     'runs/.vqa.work'
     """
-    place = out.resolve()
+    place = Path(os.path.realpath(out))  # of a link to itself there is none, told by who makes the folder
     if within is None:
         return out.parent / f".{place.name}.work"
     # Many runs may share the folder, with outputs of the same name.
@@ -106,9 +106,13 @@ def rehearsed_folder(folder: Path | None, within: Path | None = None) -> Iterato
     within : Path, optional
         Where the new one is to be; made if missing.
     """
-    if folder is not None and os.path.lexists(folder):
-        with _lock(folder):
-            _check_ours(folder)
+    if folder is not None:
+        _check_name(folder)
+        with _writing(folder):
+            as_if_made(folder)
+        if os.path.lexists(folder):
+            with _lock(folder):
+                _check_ours(folder)
     with _new_folder(within) as new:
         yield new
 
@@ -192,6 +196,7 @@ def _new_folder(within: Path | None) -> Iterator[Path]:
 
 def _lock(folder: Path) -> contextlib.ExitStack:
     """Return the lock of a work folder, which is made if it is missing; it is held until that is closed."""
+    _check_name(folder)
     with _writing(folder):
         while True:
             folder.mkdir(parents=True, exist_ok=True)
@@ -202,6 +207,15 @@ def _lock(folder: Path) -> contextlib.ExitStack:
                 if os.path.samestat(made, folder.stat()):
                     return lock
             lock.close()  # of a folder that another run has just removed
+
+
+def _check_name(folder: Path) -> None:
+    try:
+        str(folder).encode()
+    except UnicodeEncodeError as error:  # tables can't be written there
+        raise ConfigError(
+            f"{folder}: got a name that is no UTF-8, expected one that is. Choose another name."
+        ) from error
 
 
 def _start_over_unless(folder: Path, record: Mapping[str, Any]) -> None:
@@ -245,7 +259,8 @@ def _remove(folder: Path) -> None:
 def _record_in(path: Path) -> dict[str, Any] | None:
     """Return what a work folder says of itself; None if it is none of ours."""
     try:
-        found = None if path.is_symlink() else json.loads(path.read_bytes())
+        is_ours = path.is_file() and not path.is_symlink()  # a pipe would never end
+        found = json.loads(path.read_bytes()) if is_ours else None
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) and found.get("package") == _PACKAGE else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from shortcut_miner.claims import claimed
+from shortcut_miner.claims import check_place, claimed
 from shortcut_miner.cli.console import (
     note,
     print_fields,
@@ -29,7 +29,6 @@ from shortcut_miner.cli.options import (
     MostShown,
     Shown,
     Threads,
-    check_out,
 )
 from shortcut_miner.cli.vqa_ce import print_accuracy
 
@@ -60,7 +59,7 @@ def demo(
     most : int
         Most planted shortcuts to print.
     """
-    check_out(out)
+    check_place(out)
     from shortcut_miner.demo.run import check_folders, run_demo
 
     if dry_run:

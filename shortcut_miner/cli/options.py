@@ -1,7 +1,6 @@
 """What commands share: exit codes, options of their output, lists on the command line."""
 
 import dataclasses
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -222,16 +221,3 @@ def _exists(path: Path) -> bool:
         return path.exists() or any(parent.is_file() for parent in path.parents)
     except OSError:  # too long for a name
         return False
-
-
-def check_out(out: Path) -> None:
-    """Raise ConfigError now, not after minutes of work, if `out` is no folder that can be written."""
-    nearest = next(path for path in (out, *out.absolute().parents) if path.exists())
-    if not nearest.is_dir():
-        what = "a file" if nearest == out else f"a path below the file {nearest}"
-        raise ConfigError(f"--out {out}: got {what}, expected a folder. Choose another name.")
-    if not os.access(nearest, os.W_OK | os.X_OK):
-        raise ConfigError(
-            f"--out {out}: got a folder that can't be written, expected one that can. "
-            "Choose another folder or fix its permissions."
-        )

@@ -29,7 +29,6 @@ from shortcut_miner.cli.options import (
     Force,
     MostShown,
     Shown,
-    check_out,
 )
 
 if TYPE_CHECKING:
@@ -72,10 +71,11 @@ def recipe(
     dry_run : bool
         Only say which files are there, and which would be downloaded.
     """
+    from shortcut_miner.claims import check_place
     from shortcut_miner.recipes.run import run_recipe
 
     if out is not None:
-        check_out(out)
+        check_place(out)
     started = time.perf_counter()
     with progress(shown) as told, watched(shown, told, None) as compiling:
         done = run_recipe(

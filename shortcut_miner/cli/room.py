@@ -1,6 +1,7 @@
 """What the rooms' ``build`` and ``score`` commands share: where they write, what they print, how they end."""
 
 import contextlib
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from shortcut_miner.cli.console import note, print_fields, print_json, progress, warn
 from shortcut_miner.cli.kernels import watched
-from shortcut_miner.cli.options import DONE, INCOMPLETE, Shown, check_out
+from shortcut_miner.cli.options import DONE, INCOMPLETE, Shown
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import BackendName
 
@@ -43,11 +44,11 @@ _Scored = TypeVar("_Scored", bound="ScoreReport")
 @contextlib.contextmanager
 def target_folder(out: Path | None, *, dry_run: bool) -> Iterator[Path | None]:
     """Give the folder to write, kept from other runs; none in a dry run, which checks it all the same."""
-    from shortcut_miner.claims import claimed
+    from shortcut_miner.claims import check_place, claimed
     from shortcut_miner.dry_runs import rehearsed
 
     if out is not None:
-        check_out(out)
+        check_place(out)
     target = None if dry_run else out
     with claimed(target), rehearsed(out if dry_run else None):
         yield target
@@ -134,7 +135,7 @@ def run_score(
     document, show : callable
         What to print as JSON, and how to print tables.
     """
-    if out is not None and folder is not None and out.resolve() == folder.resolve():
+    if out is not None and folder is not None and os.path.realpath(out) == os.path.realpath(folder):
         raise ConfigError(f"--out {out}: got the build's own folder, expected another. Choose another name.")
     with (
         target_folder(out, dry_run=dry_run) as target,

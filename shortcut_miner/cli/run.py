@@ -17,7 +17,7 @@ from shortcut_miner.cli.arguments import MissingOptionsError
 from shortcut_miner.cli.console import tell
 from shortcut_miner.cli.interrupt import say_interrupted, was_interrupted
 from shortcut_miner.cli.options import BAD_INPUT, BUG, DONE, INTERRUPTED
-from shortcut_miner.errors import ShortcutMinerError
+from shortcut_miner.errors import MAX_MESSAGE, ShortcutMinerError, shortened, visible
 
 # What the dynamic linker, Python's threads, Rust's panics and C++ say when a limit of the process is hit.
 _LIMITS_HIT = re.compile(
@@ -52,7 +52,7 @@ def run(tokens: Sequence[str]) -> int:
         say_interrupted()
         return INTERRUPTED
     except (ShortcutMinerError, CycloptsError, OSError, MemoryError) as error:
-        _tell(_in_words(error), "error")
+        _tell(shortened(visible(_in_words(error)), MAX_MESSAGE), "error")
         return BAD_INPUT
     except BaseException as error:  # Polars' panics are no Exception
         if was_interrupted():

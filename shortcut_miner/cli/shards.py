@@ -1,6 +1,7 @@
 """``shard`` and ``merge``: the steps before and after ``mine --shard``, which a job array runs."""
 
 import dataclasses
+import os
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -115,7 +116,7 @@ def merge(
     out : Path, optional
         Folder to write, with the same files as by shortcut-miner mine.
     """
-    if out is not None and out.resolve().is_relative_to(work.resolve()):
+    if out is not None and Path(os.path.realpath(out)).is_relative_to(os.path.realpath(work)):
         raise ConfigError(
             f"--out {out}: got a place in the shards' own folder, whose files come and go, expected another. "
             "Choose another name."

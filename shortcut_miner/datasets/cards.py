@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from shortcut_miner.columnar import literal
+
 CARD = "README.md"
 # What a folder is about, if it has it; else the first table.
 _FIRST = ("questions", "rules", "scores")
@@ -63,7 +65,7 @@ def write_table_card(folder: Path, command: str, version: str) -> None:
 
 
 def _table(path: Path) -> Config | None:
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(literal(path)) as file:
         rows, schema = file.metadata.num_rows, file.schema_arrow
     name = path.stem
     return (

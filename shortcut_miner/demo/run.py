@@ -1,6 +1,7 @@
 """The demo: a world, its shortcuts, two models and their scores, all other rooms, and the page about it."""
 
 import dataclasses
+import os
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,12 +16,13 @@ from shortcut_miner.diagnostics.vqa_ce.build import build
 from shortcut_miner.diagnostics.vqa_ce.config import ScoreConfig, VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.outputs import BuildReport
 from shortcut_miner.diagnostics.vqa_ce.score import ScoreReport, score
-from shortcut_miner.errors import BackendError
+from shortcut_miner.errors import BackendError, ConfigError
 from shortcut_miner.options import reject
 from shortcut_miner.publishing import check_target
 from shortcut_miner.report.html import PAGE
 from shortcut_miner.report.report import write_html_report
 from shortcut_miner.single_files import check_file_target
+from shortcut_miner.storage import MANIFEST
 from shortcut_miner.timing import OnStage
 
 SHORTCUT_MODEL, GROUNDED_MODEL = "shortcut_model", "grounded_model"
@@ -161,6 +163,11 @@ def check_folders(out: Path, seed: int, *, force: bool) -> None:
         out / "world", command=COMMAND, config={"seed": seed}, names=FILE_NAMES.values(), force=force
     )
     check_file_target(out / PAGE.name, PAGE)
+    if os.path.lexists(out / MANIFEST):
+        raise ConfigError(
+            f"--out {out}: got a folder with a {MANIFEST}, expected none: the report would take it for that "
+            "of one room. Choose another --out."
+        )
     for name in rooms.NAMES:
         room = name.replace("_", "-")
         commands = {room: f"{room} build", f"{room}-scores": f"{room} score", f"{room}-answers": COMMAND}

@@ -11,6 +11,7 @@ from random import Random
 
 import polars as pl
 
+from shortcut_miner.columnar import read_frame
 from shortcut_miner.demo.detector import write_detections
 from shortcut_miner.demo.files import DemoWorld
 from shortcut_miner.demo.folders import demo_folder, further_files
@@ -132,12 +133,10 @@ def word_vectors(names: list[str], seed: int) -> str:
 
 def _answers(built: Path, model: str, seed: int) -> pl.DataFrame:
     """Return a model's answer to every row of the plan."""
-    questions = pl.read_parquet(built / "questions.parquet").select("question_id", "answer")
-    plan = pl.read_parquet(built / "swaps.parquet")
+    questions = read_frame(built / "questions.parquet", ["question_id", "answer"])
+    plan = read_frame(built / "swaps.parquet", ["question_id", "perturbation", "kind"])
     wrong, flips = HABITS[model]
-    asked = plan.select("question_id", "perturbation", "kind").join(
-        questions, on="question_id", how="left", validate="m:1", maintain_order="left"
-    )
+    asked = plan.join(questions, on="question_id", how="left", validate="m:1", maintain_order="left")
     question = id_keys(asked["question_id"], seed, f"demo {model}")
     draws = draw_uniform(question, asked["perturbation"].to_numpy() + 1)
     rate = asked["kind"].replace_strict(flips, default=0.0, return_dtype=pl.Float64).to_numpy()

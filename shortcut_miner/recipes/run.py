@@ -13,6 +13,7 @@ from shortcut_miner.builders import builders
 from shortcut_miner.claims import claimed
 from shortcut_miner.datasets.cards import CARD
 from shortcut_miner.datasets.reports import BuildReport
+from shortcut_miner.dry_runs import as_if_made
 from shortcut_miner.errors import ConfigError, SourceError, missing_library, problem_list
 from shortcut_miner.journal import locked
 from shortcut_miner.options import PathText, as_path, as_path_if_given, check_counts
@@ -127,6 +128,8 @@ def run_recipe(
     told = read_recipe(path)
     data = as_path("data_dir", data_dir)
     lock_path = as_path_if_given("lock", lock) or data / LOCK_NAME
+    with _making(data):
+        as_if_made(data, is_written=False)
     pins = read_lock(lock_path)
     report = RecipeReport(name=name, recipe=told, data_dir=data, lock=lock_path)
     target = as_path_if_given("out", out) or Path(name)
@@ -197,12 +200,8 @@ def _check_target(recipe: Recipe, target: Path, there: Mapping[str, Found] | Non
 @contextmanager
 def _alone(data: Path, on_stage: OnStage | None) -> Iterator[None]:
     """Let one run at a time put files into a folder; the next one finds them."""
-    try:
+    with _making(data):
         data.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(
-            f"--data-dir {data}: got {error.strerror or error}, expected a folder. Choose another one."
-        ) from error
     tell = on_stage or (lambda stage: None)
     with ExitStack() as held_lock:
         while not _is_taken(data, held_lock):
@@ -210,6 +209,16 @@ def _alone(data: Path, on_stage: OnStage | None) -> Iterator[None]:
             time.sleep(_WAIT_SECONDS)  # not in the lock itself: Ctrl-C would not be seen there
         tell("find the files")
         yield
+
+
+@contextmanager
+def _making(data: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(
+            f"--data-dir {data}: got {error.strerror or error}, expected a folder. Choose another one."
+        ) from error
 
 
 def _is_taken(data: Path, held_lock: ExitStack) -> bool:

@@ -10,6 +10,7 @@ import pytest
 from cli.commands import RunCli, contents
 from cli.writers import WRITERS, Inputs, Tokens, write_inputs
 
+from shortcut_miner.claims import CLAIM
 from shortcut_miner.cli.run import run
 from shortcut_miner.demo import DemoWorld
 from shortcut_miner.storage import MANIFEST, RUN_RECORD
@@ -194,3 +195,104 @@ def test_the_work_folder_beside_what_is_written(inputs: Inputs, run_cli: RunCli,
     assert (dry.code, dry.err) == (2, real.err)
     assert f"{tmp_path / '.out.work'}: got a folder that shortcut-miner did not make" in dry.err
     assert contents(tmp_path) == {".out.work/mine.txt": b"mine"}
+
+
+def no_folder(kind: str, at: Path) -> Path:
+    """Return a place, in a folder of its own, where no folder can be made."""
+    at.mkdir()
+    if kind == "a link that leads nowhere":
+        (at / "out").symlink_to(at / "nowhere")
+    elif kind == "below such a link":
+        (at / "link").symlink_to(at / "nowhere")
+        return at / "link" / "out"
+    elif kind == "a link to itself":
+        (at / "out").symlink_to(at / "out")
+    elif kind == "below a file":
+        (at / "file").write_text("mine")
+        return at / "file" / "out"
+    elif kind == "a name that is too long":
+        return at / ("x" * 300)
+    elif kind == "a claim that is a link":
+        (at / "mine.txt").write_text("mine")
+        (at / "out").mkdir()
+        (at / "out" / CLAIM).symlink_to(at / "mine.txt")
+    elif kind == "a claim that is a folder":
+        (at / "out" / CLAIM).mkdir(parents=True)
+    elif kind == "a claim that is somebody's file":
+        (at / "out").mkdir()
+        (at / "out" / CLAIM).write_text("mine")
+    return at / "out"
+
+
+NO_FOLDERS = {
+    "a link that leads nowhere": "got a link that leads nowhere, expected a folder",
+    "below such a link": "that leads nowhere, expected a folder",
+    "a link to itself": "got a link that leads nowhere, expected a folder",
+    "below a file": "got a path below the file",
+    "a name that is too long": "got File name too long",
+    "a claim that is a link": f"got a folder with a {CLAIM} that shortcut-miner did not write",
+    "a claim that is a folder": f"got a folder with a {CLAIM} that shortcut-miner did not write",
+    "a claim that is somebody's file": f"got a folder with a {CLAIM} that shortcut-miner did not write",
+}
+
+
+@pytest.mark.parametrize("kind", NO_FOLDERS)
+@each_writer
+def test_a_place_where_no_folder_can_be_made(
+    name: str, kind: str, inputs: Inputs, run_cli: RunCli, tmp_path: Path
+) -> None:
+    out = no_folder(kind, tmp_path / "at")
+    before = contents(tmp_path / "at")
+    dry, real = (run_cli(*WRITERS[name](inputs)[0], "--out", out, *more) for more in (("--dry-run",), ()))
+    assert (dry.code, real.code) == (2, 2), (dry, real)
+    assert NO_FOLDERS[kind] in dry.err
+    assert dry.err == real.err
+    assert contents(tmp_path / "at") == before
+
+
+@pytest.mark.parametrize("kind", [kind for kind in NO_FOLDERS if "claim" not in kind])
+def test_a_place_where_no_work_folder_can_be_made(
+    kind: str, inputs: Inputs, run_cli: RunCli, tmp_path: Path
+) -> None:
+    work = no_folder(kind, tmp_path / "at")
+    table = inputs.built("vqa-ce") / "questions.parquet"
+    words = ("shard", table, "--words", "words", "--min-count", 3, "--shards", 2, "--work", work)
+    dry, real = (run_cli(*words, *more) for more in (("--dry-run",), ()))
+    assert (dry.code, dry.err) == (2, real.err)
+    assert "expected a folder that can be written" in dry.err
+
+
+@pytest.mark.parametrize("kind", [kind for kind in NO_FOLDERS if "claim" not in kind])
+def test_a_place_where_no_folder_of_data_can_be_made(
+    kind: str, inputs: Inputs, run_cli: RunCli, tmp_path: Path
+) -> None:
+    data = no_folder(kind, tmp_path / "at")
+    words = ("recipe", inputs.recipe("path"), "--out", tmp_path / "out", "--data-dir", data)
+    dry, real = (run_cli(*words, *more) for more in (("--dry-run",), ()))
+    assert (dry.code, dry.err) == (2, real.err)
+
+
+def test_a_report_is_no_pipe(inputs: Inputs, run_cli: RunCli, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "page.html")
+    words = ("report", inputs.built("rad"), "--out", tmp_path / "page.html")
+    dry, real = (run_cli(*words, *more) for more in (("--dry-run",), ()))
+    assert (dry.code, dry.err) == (2, real.err)
+    assert "got a file that report did not write" in dry.err
+
+
+def test_a_demo_beside_the_files_of_one_room(inputs: Inputs, run_cli: RunCli, tmp_path: Path) -> None:
+    """Its report would be about this room alone."""
+    (tmp_path / MANIFEST).write_text("{}")
+    check_both_refused(run_cli, f"got a folder with a {MANIFEST}, expected none", "demo", out=tmp_path)
+
+
+@each_writer
+def test_a_name_that_libraries_read_as_a_pattern(
+    name: str, inputs: Inputs, run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    ran = run_cli(*WRITERS[name](inputs)[0], "--out", "~/[o]*?")
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "~" / "[o]*?" / MANIFEST).is_file()
+    assert not (tmp_path / "home").exists()

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from shortcut_miner.columnar import literal
 from shortcut_miner.diagnostics.swapmix.config import PlanKind
 from shortcut_miner.diagnostics.swapmix.context import Asked
 from shortcut_miner.diagnostics.swapmix.plan import KINDS, PlanRows
@@ -118,7 +119,7 @@ def write_plan(
         return
     schema = plan_schema(plan)
     with pq.ParquetWriter(
-        path, schema, compression="zstd", store_schema=False,
+        literal(path), schema, compression="zstd", store_schema=False,
         use_dictionary=[name for name in schema.names if name not in _PLAIN],
     ) as writer:  # fmt: skip
         for group in _groups(rows, on_block):

@@ -7,7 +7,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shortcut_miner.columnar import look_at_columns
+from shortcut_miner.columnar import literal, look_at_columns
 from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
 from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder
 from shortcut_miner.diagnostics.swapmix.plan import KINDS
@@ -47,7 +47,7 @@ def read_shape(folder: SwapMixFolder) -> PlanShape:
             "Build again."
         )
     with column_errors(str(folder.swaps)):
-        file = pq.ParquetFile(folder.swaps, read_dictionary=["kind", "from_class"])
+        file = pq.ParquetFile(literal(folder.swaps), read_dictionary=["kind", "from_class"])
     at = file.metadata.num_rows
     if at == total:
         at = 0

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from shortcut_miner.columnar import literal
 from shortcut_miner.datasets.pictures import (
     Picture,
     check_png_target,
@@ -90,7 +91,8 @@ def show(
     check_png_target(out)
     folder = read_folder(path, "shown")
     question = _question(folder, path, question_id)
-    plan = pl.scan_parquet(folder.swaps).filter(pl.col("question_id") == question_id).collect()
+    whole = pl.scan_parquet(literal(folder.swaps), glob=False)
+    plan = whole.filter(pl.col("question_id") == question_id).collect()
     swaps = _chosen(plan, perturbation, limit)
     own, donors = (
         swaps["image_id"].unique().to_list(),
