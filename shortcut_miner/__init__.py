@@ -16,6 +16,7 @@ from shortcut_miner.version import __version__ as __version__
 globals().pop("NAMES")  # of the star import, the rooms alone are meant
 
 if TYPE_CHECKING:
+    from shortcut_miner.comparing import power as power
     from shortcut_miner.demo.files import write_demo_world as write_demo_world
     from shortcut_miner.diagnostics.vqa_ce.build import build as build_vqa_ce
     from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig as VqaCeConfig
@@ -44,6 +45,7 @@ _LAZY = {
     "score_vqa_ce": ("shortcut_miner.diagnostics.vqa_ce.score", "score"),
     "VqaCeConfig": ("shortcut_miner.diagnostics.vqa_ce.config", "VqaCeConfig"),
     "VqaCeFiles": ("shortcut_miner.diagnostics.vqa_ce.config", "VqaCeFiles"),
+    "power": ("shortcut_miner.comparing", "power"),
     "export": ("shortcut_miner.exports.export", "export"),
     "repeat": ("shortcut_miner.repeating", "repeat"),
     "run_recipe": ("shortcut_miner.recipes.run", "run_recipe"),
@@ -66,6 +68,7 @@ __all__ = [
     "match_rules",
     "max_unpacked",
     "mine_rules",
+    "power",
     "read_predictions",
     "read_vqa",
     "repeat",

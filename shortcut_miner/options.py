@@ -46,9 +46,7 @@ _Config = TypeVar("_Config", bound="DataclassInstance")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerOptions:
-    """How a score reads models' answers: the options that all ``score`` commands share.
-
-    A room's ``ScoreConfig`` is one of these with the room's own options added.
+    """How models' answers are read: the options that all ``score`` commands share, and ``power``.
 
     Attributes
     ----------
@@ -65,8 +63,6 @@ class AnswerOptions:
     extract : str, optional
         Take the answer out of sentences: the first-line, the last-word, what comes after:TEXT, or of the
         choices (accepted answers, and common right ones) the longest. Texts without it stay as they are.
-    tex_intervals : bool
-        Write intervals into scores.tex too.
     """
 
     answer_columns: ClassVar[tuple[str, ...]] = ("question_id", "answer")  # that `columns` may name
@@ -77,13 +73,25 @@ class AnswerOptions:
     on_duplicate: OnDuplicate = "error"
     on_bad_row: OnBadRow = "error"
     extract: str | None = None
-    tex_intervals: bool = False
 
     def __post_init__(self) -> None:
         """Check every value."""
         fill_in(self)
         named_columns(self.columns, self.answer_columns)
         check_extract(self.extract)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreOptions(AnswerOptions):
+    """What all ``score`` commands share: a room's ``ScoreConfig`` is one of these with options of its own.
+
+    Attributes
+    ----------
+    tex_intervals : bool
+        Write intervals into scores.tex too.
+    """
+
+    tex_intervals: bool = False
 
 
 def check_extract(how: str | None) -> None:

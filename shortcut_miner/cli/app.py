@@ -70,6 +70,15 @@ _OTHER_COMMANDS = (
         "shortcut-miner export vqa-ce --to lmms-eval --subset hard --out lmms",
     ),
     Command(
+        ("power",),
+        "shortcut_miner.cli.power:power",
+        "Say whether a set is big enough to tell two models apart: least difference, power, needed rows.",
+        "shortcut-miner power --n 3169 --discordant 0.2\n"
+        f"{ENTER}\nshortcut-miner power vqa-ce \\\n"
+        "    --predictions grounded=world/grounded_model_results.json \\\n"
+        "    --predictions shortcut=world/shortcut_model_results.json",
+    ),
+    Command(
         ("verify",),
         "shortcut_miner.cli.verify:verify",
         "Check a folder's files, counts and inputs by its manifest, and name what differs (exit code 1).",

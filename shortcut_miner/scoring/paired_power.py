@@ -4,20 +4,19 @@ A row is right where its accuracy reaches `correct_at`. Formulas: :mod:`shortcut
 :mod:`shortcut_miner.scoring.paired_tests`. Here they meet tables.
 """
 
-import dataclasses
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import polars as pl
 
-from shortcut_miner.options import check_between, check_counts, check_whole, fill_in, reject
+from shortcut_miner.options import check_counts, reject
 from shortcut_miner.scoring import power as formulas
 from shortcut_miner.scoring.bootstrap import ALL
 from shortcut_miner.scoring.paired_tests import exact_p, holm, midp
+from shortcut_miner.scoring.power_config import PowerConfig
 
-Method = Literal["exact", "connor", "bootstrap"]
 DETECTABLE, TOO_SMALL = "detectable", "too small"
 COLUMNS = {
     **dict.fromkeys(("subset", "model_a", "model_b"), pl.String()),
@@ -28,51 +27,6 @@ COLUMNS = {
     **dict.fromkeys(("power", "power_low", "power_high", "design_effect"), pl.Float64()),
     "verdict": pl.String(),
 }
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class PowerConfig:
-    """What is asked of a paired comparison.
-
-    Attributes
-    ----------
-    alpha : float
-        Level of the two-sided test.
-    power : float
-        The wanted chance to find the effect.
-    effect : float
-        Difference of two accuracies that matters, as a share: 0.02 are two points.
-    correct_at : float
-        A row is right from this accuracy on, in percent.
-    method : {"exact", "connor", "bootstrap"}
-        Power of the exact test, by Connor's formula, or by resampling images with graded accuracies.
-    images : int, optional
-        Images that bootstrap draws; as many as the subset has by default.
-    resamples : int
-        Of the bootstrap.
-    seed : int
-        Of its draws.
-    """
-
-    alpha: float = 0.05
-    power: float = 0.8
-    effect: float = 0.02
-    correct_at: float = 50.0
-    method: Method = "exact"
-    images: int | None = None
-    resamples: int = 2000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Check every value."""
-        fill_in(self)
-        for name in ("alpha", "power"):
-            check_between(self, name, 0, 1, above=True, below=True)
-        check_between(self, "effect", 0, 1, above=True)
-        check_between(self, "correct_at", 0, 100, above=True)
-        check_counts(images=self.images)
-        check_whole(self, "resamples", 1)
-        check_whole(self, "seed", 0)
 
 
 def paired_power(scored: pl.DataFrame, pairs: Iterable[tuple[str, str]], config: PowerConfig) -> pl.DataFrame:
@@ -164,6 +118,8 @@ def planned_rows(rows: int, discordant: float, config: PowerConfig) -> dict[str,
         Fewer rows than one, or an effect that is larger than the share of rows on which models differ.
     """
     check_counts(rows=rows)
+    if not 0 <= discordant <= 1:
+        reject("discordant", discordant, "a share from 0 to 1")
     if config.effect > discordant:
         reject("effect", config.effect, f"at most the share of rows that differ, {discordant}")
     least = formulas.minimal_detectable(rows, discordant, alpha=config.alpha, power=config.power)
@@ -194,7 +150,7 @@ def _resampled(totals: formulas.Floats, sizes: formulas.Floats, config: PowerCon
         totals,
         sizes,
         effect=config.effect,
-        images=config.images or len(sizes),
+        images=config.image_count or len(sizes),
         seed=config.seed,
         resamples=config.resamples,
         alpha=config.alpha,

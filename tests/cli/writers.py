@@ -113,6 +113,13 @@ WRITERS["merge"] = lambda of: (
 WRITERS["export"] = lambda of: _twice(
     ("export", of.built("vqa-ce"), "--to", "huggingface", "--quiet"), "--limit", 2, 3
 )
+WRITERS["power"] = lambda of: _twice(
+    (
+        *("power", of.built("vqa-ce"), "--predictions", f"m={of.answers('vqa-ce')}"),
+        *("--predictions", f"other={of.answers('other')}", "--quiet"),
+    ),
+    *("--effect", 0.02, 0.03),
+)
 WRITERS["recipe"] = lambda of: (
     ("recipe", of.recipe("path"), "--data-dir", of.folder / "data", *FEW),
     ("recipe", of.recipe("final"), "--data-dir", of.folder / "data", *FEW, "--force"),
@@ -152,6 +159,8 @@ def write_inputs(world: DemoWorld, folder: Path) -> Inputs:
         assert run([*map(str, tokens), "--out", str(inputs.built(room))]) == 0
         asked = pl.read_parquet(inputs.built(room) / "questions.parquet", columns=["question_id", "answer"])
         asked.write_parquet(inputs.answers(room))
+    asked = pl.read_parquet(inputs.built("vqa-ce") / "questions.parquet", columns=["question_id"])
+    asked.with_columns(answer=pl.lit("yes")).write_parquet(inputs.answers("other"))
     swaps = pl.read_parquet(inputs.built("swapmix") / "swaps.parquet")
     swaps.select("question_id", "perturbation", answer=pl.lit("red")).write_parquet(inputs.answers("swapmix"))
     rows = pl.read_parquet(inputs.built("rad") / "augmentations.parquet")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.options import AnswerOptions, OnBadRow, as_paths, check_between, check_whole, fill_in
+from shortcut_miner.options import OnBadRow, ScoreOptions, as_paths, check_between, check_whole, fill_in
 
 Preset = Literal["default", "code", "paper"]
 Relevant = Literal["path", "final"]
@@ -108,8 +108,8 @@ class FpvgConfig:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreConfig(AnswerOptions):
-    """Options of ``fpvg score``; see also :class:`shortcut_miner.options.AnswerOptions`.
+class ScoreConfig(ScoreOptions):
+    """Options of ``fpvg score``; see also :class:`shortcut_miner.options.ScoreOptions`.
 
     Attributes
     ----------
@@ -132,6 +132,6 @@ class ScoreConfig(AnswerOptions):
 
     def __post_init__(self) -> None:
         """Check every value."""
-        AnswerOptions.__post_init__(self)
+        ScoreOptions.__post_init__(self)
         check_whole(self, "resamples", 0)
         check_whole(self, "seed", 0)

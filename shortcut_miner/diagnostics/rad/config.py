@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Literal
 
 from shortcut_miner.options import (
-    AnswerOptions,
     OnBadRow,
+    ScoreOptions,
     as_paths,
     check_between,
     check_whole,
@@ -157,8 +157,8 @@ def _listed(name: str, value: str, known: tuple[str, ...]) -> str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreConfig(AnswerOptions):
-    """Options of ``rad score``; see also :class:`shortcut_miner.options.AnswerOptions`.
+class ScoreConfig(ScoreOptions):
+    """Options of ``rad score``; see also :class:`shortcut_miner.options.ScoreOptions`.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ class ScoreConfig(AnswerOptions):
 
     def __post_init__(self) -> None:
         """Check every value."""
-        AnswerOptions.__post_init__(self)
+        ScoreOptions.__post_init__(self)
         check_between(self, "threshold", 0, 1, above=True)
         check_whole(self, "resamples", 0)
         check_whole(self, "seed", 0)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from shortcut_miner.options import (
-    AnswerOptions,
     OnBadRow,
+    ScoreOptions,
     as_paths,
     check_between,
     check_whole,
@@ -160,8 +160,8 @@ class SwapMixConfig:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreConfig(AnswerOptions):
-    """Options of ``swapmix score``; see also :class:`shortcut_miner.options.AnswerOptions`.
+class ScoreConfig(ScoreOptions):
+    """Options of ``swapmix score``; see also :class:`shortcut_miner.options.ScoreOptions`.
 
     Attributes
     ----------
@@ -191,7 +191,7 @@ class ScoreConfig(AnswerOptions):
 
     def __post_init__(self) -> None:
         """Check every value."""
-        AnswerOptions.__post_init__(self)
+        ScoreOptions.__post_init__(self)
         if self.k is not None:
             check_whole(self, "k", 1)
         check_whole(self, "resamples", 0)

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Literal
 
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import (
-    AnswerOptions,
     AnswerTies,
     ItemKinds,
     OnBadRow,
+    ScoreOptions,
     Scorer,
     SupersetFilter,
     Tokenizer,
@@ -280,8 +280,8 @@ def _options(names: Sequence[str]) -> str:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreConfig(AnswerOptions):
-    """Options of ``vqa-ce score``; see also :class:`shortcut_miner.options.AnswerOptions`.
+class ScoreConfig(ScoreOptions):
+    """Options of ``vqa-ce score``; see also :class:`shortcut_miner.options.ScoreOptions`.
 
     Attributes
     ----------
@@ -307,7 +307,7 @@ class ScoreConfig(AnswerOptions):
 
     def __post_init__(self) -> None:
         """Check every value."""
-        AnswerOptions.__post_init__(self)
+        ScoreOptions.__post_init__(self)
         check_whole(self, "min_count", 1)
         check_whole(self, "resamples", 0)
         check_whole(self, "seed", 0)

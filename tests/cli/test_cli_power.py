@@ -1,0 +1,106 @@
+"""``power``: numbers alone, a built folder's subsets, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+from cli.commands import RunCli
+from cli.writers import Inputs, write_inputs
+
+from shortcut_miner import power
+from shortcut_miner.demo import DemoWorld
+from shortcut_miner.errors import ConfigError
+from shortcut_miner.scoring.power_config import PowerConfig
+
+NUMBERS = ("power", "--n", 3169, "--discordant", 0.2)
+
+
+@pytest.fixture(scope="module")
+def inputs(world: DemoWorld, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    return write_inputs(world, tmp_path_factory.mktemp("inputs"))
+
+
+def two_models(inputs: Inputs) -> tuple[object, ...]:
+    answers = (f"a={inputs.answers('vqa-ce')}", f"b={inputs.answers('other')}")
+    return ("power", inputs.built("vqa-ce"), *(word for one in answers for word in ("--predictions", one)))
+
+
+def test_numbers_alone(run_cli: RunCli) -> None:
+    """The asked share first, then the usual ones; differences in points."""
+    ran = run_cli(*NUMBERS)
+    assert ran.code == 0, ran.err
+    lines = ran.out.splitlines()
+    assert lines[0].split() == [
+        "row_count", "discordant", "minimal_detectable", "effect", "required_rows", "power", "verdict"
+    ]  # fmt: skip
+    assert lines[2].split() == ["3,169", "0.200", "2.220", "2.000", "4,016", "0.699", "too", "small"]
+    assert [line.split()[1] for line in lines[3:]] == ["0.050", "0.100", "0.400"]
+    found = json.loads(run_cli(*NUMBERS, "--method", "connor", "--format", "json").out)["power"]
+    assert found[0]["required_rows"] == 3923
+    assert found[0]["minimal_detectable"] == pytest.approx(0.022248264481)
+
+
+def test_a_built_folder(inputs: Inputs, run_cli: RunCli, tmp_path: Path) -> None:
+    """All questions first, then each subset; a right answer to every question beside "yes" to every one."""
+    ran = run_cli(*two_models(inputs), "--out", tmp_path / "power", "--effect", 0.2)
+    assert ran.code == 0, ran.err
+    table = pl.read_parquet(tmp_path / "power" / "power.parquet")
+    sizes = dict(table.select("subset", "row_count").iter_rows())
+    assert [*sizes][:2] == ["all", "counterexamples"]
+    assert sizes["all"] == sum(sizes.values()) - sizes["all"]
+    assert table["only_b"].to_list() == [0] * len(table)
+    assert table["difference"].to_list() == table["discordant"].to_list()
+    assert run_cli("verify", tmp_path / "power").code == 0
+    told = json.loads(run_cli(*two_models(inputs), "--effect", 0.2, "--format", "json").out)["power"]
+    assert told == json.loads(json.dumps(table.to_dicts()))
+
+
+def test_a_model_that_another_repeats(inputs: Inputs, run_cli: RunCli) -> None:
+    """No row differs: p is 1, nothing can be planned, and the same answers are a warning."""
+    same = inputs.answers("vqa-ce")
+    words = ("power", inputs.built("vqa-ce"), "--predictions", f"a={same}", "--predictions", f"b={same}")
+    ran = run_cli(*words, "--format", "json")
+    first = json.loads(ran.out)["power"][0]
+    assert (first["p_value"], first["p_midp"], first["power"], first["verdict"]) == (
+        1,
+        None,
+        None,
+        "too small",
+    )
+    assert "same answers" in ran.err
+
+
+def test_in_python(inputs: Inputs) -> None:
+    models = {"a": inputs.answers("vqa-ce"), "b": inputs.answers("other")}
+    report = power(inputs.built("vqa-ce"), models, PowerConfig(method="bootstrap", resamples=100))
+    assert report.power["power_low"].is_not_null().any()
+    assert report.is_complete
+    with pytest.raises(ConfigError, match="got 1 models, expected two or more"):
+        power(inputs.built("vqa-ce"), {"a": inputs.answers("vqa-ce")})
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--n", 10), "folder: got none, expected what a build command wrote, or --n and --discordant."),
+        (("--n", 0, "--discordant", 0.2), "n: got 0, expected a whole number of 1 or more"),
+        (("--n", 10, "--discordant", 1.2), "discordant: got 1.2, expected a share from 0 to 1"),
+        (
+            ("--n", 10, "--discordant", 0.01),
+            "effect: got 0.02, expected at most the share of rows",
+        ),
+        (("--n", 10, "--discordant", 0.2, "--method", "bootstrap"), "no images are given"),
+        (
+            ("--n", 10, "--discordant", 0.2, "--alpha", 1),
+            "alpha: got 1.0, expected a number above 0, below",
+        ),
+        (("--n", 10, "--discordant", 0.2, "--out", "x"), "folder: got none, expected what a build command"),
+        (("vqa-ce", "--n", 10), "--n, --discordant: got a folder beside, expected one or the other"),
+    ],
+)
+def test_what_is_refused(words: tuple[object, ...], told: str, run_cli: RunCli) -> None:
+    ran = run_cli("power", *words)
+    assert ran.code == 2
+    assert told in ran.err
+    assert not Path("x").exists()
