@@ -14,6 +14,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from shortcut_miner.drafts import literal
+
 PARQUET_MAGIC, ARROW_MAGIC = b"PAR1", b"ARROW1"
 _STREAM_MAGIC = b"\xff\xff\xff\xff"  # an Arrow stream, as Hugging Face datasets are stored
 _ROWS_AT_ONCE = 1 << 17
@@ -179,15 +181,6 @@ def _parquet(content: Content) -> Any:
 
 def _readable(content: Content) -> Any:
     return pa.BufferReader(content) if isinstance(content, bytes) else literal(content)
-
-
-def literal(path: Path) -> str:
-    """Return a path that PyArrow and Polars take for what it is: with ~ they begin in the home folder.
-
-    >>> literal(Path("~")).endswith("/~")
-    True
-    """
-    return str(path.absolute())
 
 
 @contextmanager

@@ -34,3 +34,12 @@ def drafted(path: Path, writer: str = "") -> Iterator[Path]:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def literal(path: Path) -> str:
+    """Return a path that PyArrow and Polars take for what it is: with ~ they begin in the home folder.
+
+    >>> literal(Path("~")).endswith("/~")
+    True
+    """
+    return str(path.absolute())

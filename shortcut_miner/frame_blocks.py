@@ -11,8 +11,7 @@ from typing import Any, Protocol
 import polars as pl
 import pyarrow as pa
 
-from shortcut_miner.columnar import literal
-from shortcut_miner.drafts import drafted
+from shortcut_miner.drafts import drafted, literal
 from shortcut_miner.spools import IPC_OPTIONS, Append, gathered, sorted_blocks, sorted_runs
 
 # What is made of a row of a block, such as its items and rules, takes many times the memory of the row.

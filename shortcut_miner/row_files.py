@@ -19,8 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shortcut_miner.columnar import literal
-from shortcut_miner.drafts import draft_of, drafted
+from shortcut_miner.drafts import draft_of, drafted, literal
 from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.row_arrays import NPZ_ERRORS
 from shortcut_miner.row_merging import Ints, Numbers, RowArrays, merge_equal_rows, take_rows

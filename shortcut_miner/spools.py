@@ -17,8 +17,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from shortcut_miner.columnar import literal
-from shortcut_miner.drafts import drafted
+from shortcut_miner.drafts import drafted, literal
 
 Append = Callable[[pl.DataFrame], None]
 

@@ -19,7 +19,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shortcut_miner.columnar import COLUMNAR_ERRORS, literal, read_metadata
+from shortcut_miner.columnar import COLUMNAR_ERRORS, read_metadata
+from shortcut_miner.drafts import literal
 from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.version import __version__
 

@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shortcut_miner.columnar import literal
+from shortcut_miner.drafts import literal
 
 CARD = "README.md"
 # What a folder is about, if it has it; else the first table.

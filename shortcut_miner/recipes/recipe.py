@@ -1,6 +1,7 @@
 """What a recipe is: its TOML file, read and checked as a whole before anything is downloaded."""
 
 import inspect
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ SUFFIX = ".toml"
 _OF_THE_RUN = {
     "out", "config", "limit", "threads", "backend", "memory", "executor", "shards", "work", "force",
 }  # fmt: skip
+_LIBRARY, _EXTRA = re.compile("[A-Za-z]\\w*", re.ASCII), re.compile("[a-z]+")
 _HEX = set("0123456789abcdef")
 
 PathOrPaths = str | tuple[str, ...]
@@ -226,8 +228,12 @@ def _problems(recipe: Recipe) -> Iterator[str]:
     for path in recipe.input_paths():
         if path.partition("/")[0] not in recipe.sources:
             yield f"input {path!r}: no source of its name"
-        elif ".." in path.split("/"):
-            yield f"input {path!r}: leads out of its archive"
+        elif not all(_is_plain_part(part) for part in path.split("/")):
+            yield f"input {path!r}: leads out of its archive, or is no path in one"
+    for library, extra in recipe.needs.items():
+        # To look for what is in a package imports the package.
+        if not (_LIBRARY.fullmatch(library) and _EXTRA.fullmatch(extra)):
+            yield f"needs: {library!r} from {extra!r} is no library's name and an extra's"
     build = builders().get(recipe.command)
     if build is None:
         yield f"command: {recipe.command!r} is none of {', '.join(builders())}"
@@ -236,6 +242,8 @@ def _problems(recipe: Recipe) -> Iterator[str]:
     for name in (*recipe.inputs, *recipe.options):
         if name not in known:
             yield f"{name}: no option of {recipe.command}.{near_names(name, known)}"
+    for name in sorted({*recipe.inputs} & {*recipe.options}):
+        yield f"{name}: among the inputs and the options"
     for one in recipe.expected:
         if sum(given is not None for given in (one.count, one.figure, one.score)) != 1:
             yield f"expected {one.value}: not exactly one of count, figure and score"
@@ -266,6 +274,15 @@ def _source_problems(name: str, source: Source) -> Iterator[str]:
         yield f"{source.sha256!r} is no SHA-256 in 64 lower-case hexadecimal digits"
     if source.unpack and Path(name).suffix != ".zip":
         yield "unpack is for a .zip alone"
+
+
+def _is_plain_part(part: str) -> bool:
+    r"""Return whether a part of a path goes one level down, and nowhere else.
+
+    >>> [_is_plain_part(part) for part in ("a b.json", "..", ".", "", "a\\b", "\0")]
+    [True, False, False, False, False, False]
+    """
+    return part.isprintable() and part not in ("", ".", "..") and "\\" not in part
 
 
 def folder_of(name: str) -> str:

@@ -141,10 +141,10 @@ def object_features(world: DemoWorld, folder: Path) -> bytes:
 
 
 def local_recipe(name: str, base: str, path: Path, values: list[float] | None = None) -> Path:
-    """Write a recipe that differs from one of the program's own in addresses, digests and numbers only."""
+    """Write a recipe that differs from the program's own in addresses, sizes, digests and numbers only."""
     text = find_recipe(name)[1].read_text(encoding="utf-8")
     text = re.sub(r'"https?://[^"]+/([^"/]+)"', rf'"{base}/\1"', text)
-    text = re.sub(r"^sha256 = .*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^(?:sha256|size) = .*\n", "", text, flags=re.MULTILINE)
     if values is None:
         text = text[: text.find("[[expected]]")]
     else:

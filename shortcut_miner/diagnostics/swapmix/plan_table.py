@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from shortcut_miner.columnar import literal
 from shortcut_miner.diagnostics.swapmix.config import PlanKind
 from shortcut_miner.diagnostics.swapmix.context import Asked
 from shortcut_miner.diagnostics.swapmix.plan import KINDS, PlanRows
 from shortcut_miner.diagnostics.swapmix.world import World
+from shortcut_miner.drafts import literal
 from shortcut_miner.storage import METADATA_KEY, ROW_GROUP_SIZE, Provenance
 
 _TEXT, _NUMBER = pa.string(), pa.uint32()

@@ -7,10 +7,11 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shortcut_miner.columnar import literal, look_at_columns
+from shortcut_miner.columnar import look_at_columns
 from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
 from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder
 from shortcut_miner.diagnostics.swapmix.plan import KINDS
+from shortcut_miner.drafts import literal
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.opening.flat_tables import column_errors
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from shortcut_miner.columnar import literal
 from shortcut_miner.datasets.pictures import (
     Picture,
     check_png_target,
@@ -21,6 +20,7 @@ from shortcut_miner.datasets.pictures import (
     sizes_of,
 )
 from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder, read_folder
+from shortcut_miner.drafts import literal
 from shortcut_miner.errors import ConfigError, SourceError, examples, no_such_question
 from shortcut_miner.options import PathTexts
 from shortcut_miner.sources.images.regions import read_regions
