@@ -12,9 +12,9 @@ from shortcut_miner.cli.command import Command
 
 GROUPS = list(dict.fromkeys(command.words[0] for command in COMMANDS if len(command.words) == 2))
 PAGES = [(), *((group,) for group in GROUPS), *(command.words for command in COMMANDS)]
-WRITING = {"power", 
+WRITING = {
     "demo", "build", "score", "sweep", "mine", "merge", "repeat", "report", "export", "recipe", "explain",
-    "show",
+    "show", "power",
 }  # fmt: skip
 HEAVY = (
     "polars", "numba", "pyarrow", "dataframely", "scipy", "numpy", "msgspec", "spacy", "pandas", "h5py",
