@@ -104,3 +104,19 @@ def test_what_is_refused(words: tuple[object, ...], told: str, run_cli: RunCli) 
     assert ran.code == 2
     assert told in ran.err
     assert not Path("x").exists()
+
+
+def test_a_score_with_a_baseline_says_what_it_can_show(inputs: Inputs, run_cli: RunCli) -> None:
+    """The largest of the models compared, here the one that is never right beside the one that always is."""
+    folder = inputs.built("vqa-ce")
+    models = {"a": inputs.answers("vqa-ce"), "b": inputs.answers("other")}
+    words = [word for name, path in models.items() for word in ("--predictions", f"{name}={path}")]
+    ran = run_cli("vqa-ce", "score", folder, *words, "--resamples", 0, "--baseline", "a")
+    (line,) = [line for line in ran.err.splitlines() if "least difference" in line]
+    table = power(folder, {**models}, PowerConfig(method="connor")).power
+    least = dict(table.select("subset", "minimal_detectable").iter_rows())
+    assert line.startswith("note: least difference to 'a' that is found with a chance of 80%: all ")
+    shown = {part.split()[0]: part for part in line.partition("%: ")[2].split(", ")}
+    assert shown.keys() == least.keys()
+    assert float(shown["all"].split()[1]) >= round(100 * (least["all"] or 0), 1)
+    assert "least difference" not in run_cli("vqa-ce", "score", folder, *words, "--resamples", 0).err
