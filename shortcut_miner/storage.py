@@ -158,7 +158,7 @@ def parquet_stream(path: Path, provenance: Provenance) -> Iterator[Callable[[pl.
                 # In one piece: where pieces meet, a page of the file ends.
                 whole = rows.head(ROW_GROUP_SIZE).rechunk()
                 group = whole.to_arrow(compat_level=pl.CompatLevel.oldest())
-                writers[0].write_table(group.cast(writers[0].schema), row_group_size=ROW_GROUP_SIZE)
+                writers[0].write_table(group, row_group_size=ROW_GROUP_SIZE)
                 rows = rows.slice(ROW_GROUP_SIZE)
             waiting[:] = [rows]
 
