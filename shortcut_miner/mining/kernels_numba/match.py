@@ -193,10 +193,12 @@ def _find_hits(first, stop, low, high, trie_items, space):
     found_nodes, found_rows, found_after = space.found.nodes, space.found.rows, space.found.after
     for child in range(first, stop):
         child_of[trie_items[child]] = child - first
-    size = 0
+    size, last = 0, trie_items[stop - 1]
     for slot in range(low, high):
         row = rows[slot]
         for position in range(after[slot], starts[row + 1]):
+            if items[position] > last:
+                break
             child = child_of[items[position]]
             found_nodes[size] = child
             found_rows[size] = row
