@@ -7,6 +7,7 @@ import sys
 from typing import NoReturn
 
 from shortcut_miner.cli import interrupt
+from shortcut_miner.cli.loading import loading
 
 
 def main() -> NoReturn:
@@ -15,8 +16,8 @@ def main() -> NoReturn:
     # Before PyArrow is loaded: its own allocator keeps some 25 MB more, and is no faster here.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     _share_memory()
-    from shortcut_miner.cli.run import run
-
+    with loading():
+        from shortcut_miner.cli.run import run
     code = run(sys.argv[1:])
     # Everything is written and flushed. Taking the interpreter down in good order takes 0.4 s after a build:
     # numba, SciPy and Polars have much to tidy up that the system frees at once.
