@@ -1,5 +1,6 @@
 """Saying once that kernels compile."""
 
+import gc
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from cli.commands import CHECKOUT, Ran, RunCli, contents, options, spawn_cli
 
 from shortcut_miner import kernel_cache
 from shortcut_miner.cli import kernels
+from shortcut_miner.cli.loading import loading
 from shortcut_miner.cli.mine import KERNELS, KERNELS_OF_A_SHARD
 from shortcut_miner.cli.options import Shown
 from shortcut_miner.cli.shards import KERNELS_TO_MERGE, KERNELS_TO_SHARD
@@ -88,6 +90,13 @@ def python(code: str, *arguments: str, **env: str) -> str:
         check=True,
     )
     return done.stdout.splitlines()[-1]
+
+
+def test_garbage_is_looked_for_again_after_loading() -> None:
+    with pytest.raises(ImportError), loading():
+        assert not gc.isenabled()
+        raise ImportError
+    assert gc.isenabled()
 
 
 def test_a_build_needs_every_file_whose_cache_it_looks_for(built: Path, world_files: Files) -> None:

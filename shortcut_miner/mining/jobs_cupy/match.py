@@ -31,12 +31,7 @@ def match_totals(
     summands: Summands | None = None,
 ) -> MatchTotals:
     """See :func:`shortcut_miner.mining.matcher.match_totals`; `threads` are of no use here."""
-    totals = totals_on(cuda_device(), rules, transactions, accepted)
-    if summands is None:
-        return totals
-    line, column, table, _ = summands
-    sums = sums_on(cuda_device(), rules, transactions, table, line, column)
-    return dataclasses.replace(totals, rule_sum=sums)
+    return totals_on(cuda_device(), rules, transactions, accepted, summands)
 
 
 def match_pairs(
@@ -47,11 +42,19 @@ def match_pairs(
 
 
 def totals_on(
-    device: Device, index: RuleIndex, rows: Transactions, accepted: Accepted | None = None
+    device: Device,
+    index: RuleIndex,
+    rows: Transactions,
+    accepted: Accepted | None = None,
+    summands: Summands | None = None,
 ) -> MatchTotals:
     """Return the totals of matching on a device."""
     accepted = accepted or Accepted.majority(rows)
-    return within_room(device, partial(_totals, device, index, rows, accepted), "matching")
+    totals = within_room(device, partial(_totals, device, index, rows, accepted), "matching")
+    if summands is None:
+        return totals
+    line, column, table, _ = summands
+    return dataclasses.replace(totals, rule_sum=sums_on(device, index, rows, table, line, column))
 
 
 def _totals(
