@@ -40,6 +40,25 @@ class Columns:
     metadata: Mapping[bytes, bytes]  # of its schema
 
 
+@dataclass(frozen=True, slots=True)
+class _Exported:
+    """A column that is taken over through Arrow's C interface, whichever library made it."""
+
+    column: pa.ChunkedArray
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.column.__arrow_c_stream__(requested_schema)
+
+
+def arrow_series(column: pa.Array | pa.ChunkedArray) -> pl.Series:
+    """Return a column in which all is sound as Polars has it, in one piece.
+
+    (``pl.from_arrow`` does the same, but loads pyarrow.compute, which takes longer than pyarrow itself.)
+    """
+    chunked = column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
+    return pl.Series(_Exported(chunked)).rechunk()
+
+
 def columnar_form(start: bytes) -> Literal["Parquet", "Arrow"] | None:
     """Return "Parquet" or "Arrow" for a file's first bytes; None for those of another file."""
     if start.startswith(PARQUET_MAGIC):

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
+from shortcut_miner.columnar import arrow_series
 from shortcut_miner.errors import ConfigError, SchemaError, examples
 from shortcut_miner.options import AnswerTies, ItemKinds, Tokenizer
 from shortcut_miner.tokenizers import tokenize
@@ -358,7 +359,7 @@ def string_lists(
     # Not from pa.array(offsets): that imports pandas where it is installed, which takes 0.2 s.
     buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets, np.int64))]
     lists = pa.large_list(flat.type)
-    return pl.Series(pl.from_arrow(pa.Array.from_buffers(lists, len(offsets) - 1, buffers, children=[flat])))
+    return arrow_series(pa.Array.from_buffers(lists, len(offsets) - 1, buffers, children=[flat]))
 
 
 def _encode(answers: pl.Series, pairs: Mapping[str, pl.DataFrame], vocabulary: Vocabulary) -> Transactions:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -95,9 +96,11 @@ def table_sha256(frame: pl.DataFrame, key: str | Sequence[str]) -> str:
     null mask, lengths and values are hashed, so two tables share a digest only if they are equal.
     """
     digest = hashlib.sha256()
-    for column in frame.sort(_ranks(frame, key), maintain_order=True).get_columns():
+    keys = frame.select(rank.alias(f"key {at}") for at, rank in enumerate(_ranks(frame, key)))
+    order = keys.with_row_index("row").sort(keys.columns, maintain_order=True)["row"]
+    for column in frame.get_columns():  # sorted one after another: a sorted copy of all takes memory twice
         digest.update(f"{column.name}:{column.dtype}:{len(column)};".encode())
-        for part in _column_bytes(column):
+        for part in _column_bytes(column.gather(order)):
             digest.update(part)
     return digest.hexdigest()
 
@@ -113,16 +116,26 @@ def _ranks(frame: pl.DataFrame, key: str | Sequence[str]) -> list[pl.Expr]:
     ]
 
 
-def _column_bytes(column: pl.Series) -> Iterator[bytes]:
-    yield column.is_null().cast(pl.UInt8).to_numpy().tobytes()
+def _column_bytes(column: pl.Series) -> Iterator[bytes | memoryview]:
+    yield column.is_null().cast(pl.UInt8).to_numpy().data
     if isinstance(column.dtype, pl.List):
-        yield column.list.len().fill_null(0).cast(pl.UInt32).to_numpy().tobytes()
+        yield column.list.len().fill_null(0).cast(pl.UInt32).to_numpy().data
         yield from _column_bytes(column.filter(column.list.len() > 0).explode())
     elif column.dtype == pl.String:
-        yield column.str.len_bytes().fill_null(0).cast(pl.UInt32).to_numpy().tobytes()
-        yield column.str.join("").item().encode()
+        yield column.str.len_bytes().fill_null(0).cast(pl.UInt32).to_numpy().data
+        yield _text_bytes(column.drop_nulls().rechunk())
     else:
         yield column.fill_null(0).to_numpy().tobytes()
+
+
+def _text_bytes(column: pl.Series) -> memoryview:
+    """Return the bytes of all texts of a column in one piece, one after another."""
+    texts = column.to_arrow(compat_level=pl.CompatLevel.oldest())
+    _, offsets, content = texts.buffers()
+    if content is None:
+        return memoryview(b"")
+    first, end = np.frombuffer(offsets, np.int64)[[texts.offset, texts.offset + len(texts)]]
+    return memoryview(content)[first:end]
 
 
 def write_parquet(frame: pl.DataFrame, path: Path, provenance: Provenance) -> None:
@@ -158,7 +171,7 @@ def parquet_stream(path: Path, provenance: Provenance) -> Iterator[Callable[[pl.
                 # In one piece: where pieces meet, a page of the file ends.
                 whole = rows.head(ROW_GROUP_SIZE).rechunk()
                 group = whole.to_arrow(compat_level=pl.CompatLevel.oldest())
-                writers[0].write_table(group.cast(writers[0].schema), row_group_size=ROW_GROUP_SIZE)
+                writers[0].write_table(group, row_group_size=ROW_GROUP_SIZE)
                 rows = rows.slice(ROW_GROUP_SIZE)
             waiting[:] = [rows]
 

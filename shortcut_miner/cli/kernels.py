@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortcut_miner import kernel_cache
 from shortcut_miner.cli.console import note
+from shortcut_miner.cli.loading import loading
 from shortcut_miner.cli.options import Shown
 
 if TYPE_CHECKING:
@@ -107,8 +108,9 @@ def watched(shown: Shown, on_stage: "OnStage | None", names: Sequence[str] | Non
         return
     if told := kernel_cache.prepare(_folder(_ALL)):
         note(shown, f"note: {told}")
-    _load_numba()
-    from numba.core import event
+    with loading():
+        _load_numba()
+        from numba.core import event
 
     class Listener(Compiling, event.Listener):  # type: ignore[misc]
         pass

@@ -16,6 +16,7 @@ from shortcut_miner.cli.console import (
     print_title,
 )
 from shortcut_miner.cli.kernels import IN_SHARDS, ROW_DIGESTS, kernel_names
+from shortcut_miner.cli.loading import loading
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
@@ -106,8 +107,9 @@ def build(
     """Build a VQA-CE folder."""
 
     def run(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
-        from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
-        from shortcut_miner.mining.sharding.run import Distribution
+        with loading():
+            from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
+            from shortcut_miner.mining.sharding.run import Distribution
 
         assert files is not None
         return build_folder(

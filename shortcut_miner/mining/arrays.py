@@ -65,29 +65,16 @@ class Trie(NamedTuple):
 
 
 class Targets(NamedTuple):
-    """The answers of rows: the majority's class, and all accepted classes as CSR with a 64-bit sketch."""
+    """The answers of rules, by place, and of rows: the majority's class, and what else is accepted.
 
+    All accepted classes are CSR with a 64-bit sketch; without sketches a row accepts its majority's class.
+    """
+
+    answers: Numbers
     majority: Numbers
     accepted_starts: Ints
     accepted: Numbers
     sketch: npt.NDArray[np.uint64]
-
-
-class Tallies(NamedTuple):
-    """What a match adds up. Per rule: rows fired, row's class right, accepted. Per row: counts, first rules.
-
-    With room in ``pairs``, each hit only writes its rule at ``cursor[row]`` and moves the cursor on.
-    """
-
-    rule_fired: Ints
-    rule_right: Ints
-    rule_accepted: Ints
-    row_fired: Ints
-    row_right: Ints
-    row_best: Ints
-    row_best_right: Ints
-    cursor: Ints
-    pairs: Ints
 
 
 class Summands(NamedTuple):
@@ -97,6 +84,20 @@ class Summands(NamedTuple):
     column: Numbers
     table: Ints
     weights: Ints
+
+
+class Tallies(NamedTuple):
+    """What a match adds up, rules by their place in ``Trie.rules``.
+
+    ``by_rule`` has rows fired, row's class right, accepted, and the sum of the rule's summands; ``by_row``,
+    if it has rows, the rules that fire, those that are accepted, and the first of both. With room in
+    ``pairs``, each hit writes its rule at ``cursor[row]`` and moves the cursor on.
+    """
+
+    by_rule: Ints
+    by_row: Ints
+    cursor: Ints
+    pairs: Ints
 
 
 class Best(NamedTuple):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from shortcut_miner.errors import BackendError, ConfigError
 from shortcut_miner.mining.antecedents import Antecedents, Mask, MiningConfig
-from shortcut_miner.mining.arrays import Ints, Numbers
+from shortcut_miner.mining.arrays import Ints, Numbers, Summands
 from shortcut_miner.mining.matches import Accepted, MatchTotals
 from shortcut_miner.mining.rules import BestSubsets, RuleArrays
 from shortcut_miner.mining.trie import RuleIndex
@@ -65,7 +65,9 @@ class Backend:
     mine_antecedents: Callable[[Transactions, MiningConfig, int | None], Antecedents]
     mine_first_items: Callable[[Transactions, Numbers, int, int, MiningConfig, int | None], Antecedents]
     dropped_by_subset: Callable[[Antecedents, SupersetFilter, bool, int | None], list[Mask]]
-    match_totals: Callable[[RuleIndex, Transactions, Accepted | None, int | None], MatchTotals]
+    match_totals: Callable[
+        [RuleIndex, Transactions, Accepted | None, int | None, Summands | None], MatchTotals
+    ]
     match_pairs: Callable[[RuleIndex, Transactions, Ints | None], Iterator[tuple[int, Ints, Ints]]]
     sum_where_fired: Callable[[RuleIndex, Transactions, Ints, Numbers, Numbers, int | None], Ints]
     best_subsets: Callable[[RuleArrays, Antecedents, RowBlocks, int | None], BestSubsets]

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from shortcut_miner.mining.arrays import Ints
+from shortcut_miner.mining.arrays import Ints, Summands
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.matches import Accepted, MatchTotals, RuleTotals
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.trie import RuleIndex, index_for, index_rules
-from shortcut_miner.transactions import RowBlocks, Transactions
+from shortcut_miner.transactions import Transactions
 
 __all__ = [
     "Accepted",
@@ -16,7 +16,6 @@ __all__ = [
     "RuleTotals",
     "index_for",
     "index_rules",
-    "match_blocks",
     "match_pairs",
     "match_totals",
     "rule_totals",
@@ -28,6 +27,7 @@ def match_totals(
     transactions: Transactions,
     accepted: Accepted | None = None,
     threads: int | None = None,
+    summands: Summands | None = None,
     backend: str | Backend = "auto",
 ) -> MatchTotals:
     """Return the totals of matching every rule against every row.
@@ -43,23 +43,13 @@ def match_totals(
         Answers that count as right; default the row's own class.
     threads : int, optional
         Default: see :func:`shortcut_miner.mining.threads.thread_count`.
+    summands : Summands, optional
+        To be added up in the same pass; see :func:`shortcut_miner.mining.evidence.row_sums.sum_where_fired`.
     backend : str or Backend
         See :func:`shortcut_miner.mining.backends.resolve_backend`.
     """
     index = index_for(rules, transactions)
-    return resolve_backend(backend).match_totals(index, transactions, accepted, threads)
-
-
-def match_blocks(
-    rules: RuleArrays | RuleIndex,
-    rows: RowBlocks,
-    threads: int | None = None,
-    backend: str | Backend = "auto",
-) -> Iterator[tuple[Transactions, MatchTotals]]:
-    """Yield each block of rows with its :func:`match_totals`, right being the rows' own classes."""
-    index, chosen = index_for(rules, rows), resolve_backend(backend)
-    for block in rows.blocks():
-        yield block, chosen.match_totals(index, block, None, threads)
+    return resolve_backend(backend).match_totals(index, transactions, accepted, threads, summands)
 
 
 def rule_totals(
@@ -77,7 +67,7 @@ def rule_totals(
     chosen = resolve_backend(backend)
     totals = RuleTotals.of_no_rows(len(index), class_count)
     for rows in blocks:
-        totals.add(rows, chosen.match_totals(index, rows, None, threads))
+        totals.add(rows, chosen.match_totals(index, rows, None, threads, None))
     return totals
 
 

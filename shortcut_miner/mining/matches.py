@@ -39,6 +39,8 @@ class MatchTotals:
         Rules that fire on the row, and those whose answer is accepted.
     row_best, row_best_right : int64[rows]
         The first such rule in the order given; -1 if there is none.
+    rule_sum : int64[rules]
+        What a rule's summands add up to over the rows where it fires; empty if none were given.
     """
 
     rule_fired: Ints
@@ -48,6 +50,7 @@ class MatchTotals:
     row_right: Ints
     row_best: Ints
     row_best_right: Ints
+    rule_sum: Ints = dataclasses.field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Saying once that kernels compile."""
 
+import gc
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from cli.commands import CHECKOUT, Ran, RunCli, contents, options, spawn_cli
 
 from shortcut_miner import kernel_cache
 from shortcut_miner.cli import kernels
+from shortcut_miner.cli.loading import loading
 from shortcut_miner.cli.mine import KERNELS, KERNELS_OF_A_SHARD
 from shortcut_miner.cli.options import Shown
 from shortcut_miner.cli.shards import KERNELS_TO_MERGE, KERNELS_TO_SHARD
@@ -35,7 +37,7 @@ def test_an_empty_cache_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     empty_home(tmp_path, monkeypatch)
     assert {"match", "mine"} <= set(kernels.kernel_names())
     everything = kernels.kernels_to_compile()
-    assert everything == sum(kernels.kernels_to_compile(name) for name in kernels.kernel_names()) == 18
+    assert everything == sum(kernels.kernels_to_compile(name) for name in kernels.kernel_names()) == 17
     assert kernels.kernels_to_compile("mine") == 1
     folder = Path(kernel_cache.cache_folders(kernels._folder(kernels._ALL))[0])
     folder.mkdir()
@@ -88,6 +90,13 @@ def python(code: str, *arguments: str, **env: str) -> str:
         check=True,
     )
     return done.stdout.splitlines()[-1]
+
+
+def test_garbage_is_looked_for_again_after_loading() -> None:
+    with pytest.raises(ImportError), loading():
+        assert not gc.isenabled()
+        raise ImportError
+    assert gc.isenabled()
 
 
 def test_a_build_needs_every_file_whose_cache_it_looks_for(built: Path, world_files: Files) -> None:

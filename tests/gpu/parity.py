@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.mining.antecedents import Antecedents, MiningConfig
-from shortcut_miner.mining.arrays import Ints, Numbers
+from shortcut_miner.mining.arrays import Ints, Numbers, Summands
 from shortcut_miner.mining.backends import Backend
 from shortcut_miner.mining.filters import select_rules
 from shortcut_miner.mining.matches import Accepted, MatchTotals
@@ -74,6 +74,10 @@ def assert_same_matches(one: Backend, other: Backend, index: RuleIndex, rows: Tr
     )
     sums = [[backend.sum_where_fired(index, rows, table, line, column, None)] for backend in (one, other)]
     assert_same_arrays(*sums, "sums")
+    summands = Summands(line, column, table, rows.weights)
+    matched = [backend.match_totals(index, rows, None, None, summands) for backend in (one, other)]
+    assert_same_arrays(*([totals.rule_sum] for totals in matched), "sums beside totals")
+    assert_same_arrays(sums[0], [matched[0].rule_sum], "sums by themselves and beside totals")
 
 
 def joined(blocks: Iterable[tuple[int, Ints, Ints]]) -> tuple[Ints, Ints]:

@@ -58,7 +58,9 @@ def test_little_memory(free_bytes: int, cupy_backend: Backend) -> None:
         dropped_by_subset=lambda mined, which, empty, threads: filter_jobs.dropped_on(
             device, mined, which, empty
         ),
-        match_totals=lambda index, rows, answers, threads: match_jobs.totals_on(device, index, rows, answers),
+        match_totals=lambda index, rows, answers, threads, summands=None: match_jobs.totals_on(
+            device, index, rows, answers, summands
+        ),
         match_pairs=lambda index, rows, fired: match_jobs.pairs_on(device, index, rows, fired),
     )
     rows = random_rows(8, 1_000, 30, 5)

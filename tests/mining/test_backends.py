@@ -168,7 +168,7 @@ class TestTheChosenBackendDoesAllTheWork:
         found = find_shortcuts(*self.questions(), None, self.config(preset), backend=spy)
         assert found.backend == "spy"
         assert found.evidence is not None
-        assert used >= {*JOBS} - {"match_pairs", "mine_first_items"}  # no shards here
+        assert used >= {*JOBS} - {"match_pairs", "mine_first_items", "sum_where_fired"}  # no shards here
         assert ("match_pairs" in used) == (preset == "paper")  # whose classifier weighs all firing rules
 
     def test_in_a_sweep(self, spy: Backend, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -51,8 +51,8 @@ def backend_on(device: Device) -> Backend:
         dropped_by_subset=lambda mined, which, empty, threads: filter_jobs.dropped_on(
             device, mined, which, empty
         ),
-        match_totals=lambda index, rows, accepted, threads: match_jobs.totals_on(
-            device, index, rows, accepted
+        match_totals=lambda index, rows, accepted, threads, summands=None: match_jobs.totals_on(
+            device, index, rows, accepted, summands
         ),
         match_pairs=partial(match_jobs.pairs_on, device),
         sum_where_fired=sums,

@@ -15,11 +15,13 @@ from plain import encode_words, plain_rules
 from reference import OBJECT, Antecedent, Rule
 from strategies import Table, encode, tables
 
-from shortcut_miner.mining.evidence.row_sums import prior_confidence
+from shortcut_miner.diagnostics.vqa_ce.classifier import kept_rules
+from shortcut_miner.mining.evidence.row_sums import Priors, prior_confidence
 from shortcut_miner.mining.evidence.subsets import best_subsets
 from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.mining.trie import index_for
 from shortcut_miner.transactions import GroupedRows, Transactions
 
 TYPES = ("what", "how", "is")
@@ -175,7 +177,12 @@ def test_prior_confidence(table: Table, data: st.DataObject, empty_rule: bool) -
     types = data.draw(kinds)
     training = encode(table)
     _, rules = mined(training, 1, empty_rule=empty_rule)
-    prior = prior_confidence(rules, GroupedRows(training, np.array(types, np.int32)))
+    grouped = GroupedRows(training, np.array(types, np.int32))
+    prior = prior_confidence(rules, grouped)
+    # The same from the pass that finds the rule classifier's rules.
+    index, priors = index_for(rules, training), Priors(rules, grouped)
+    np.testing.assert_array_equal(kept_rules(index, grouped, priors=priors), kept_rules(index, training))
+    assert priors.confidence(index, None, "auto").tobytes() == prior.tobytes()
     for got, rule in zip(prior, plain_rules(rules, training.vocabulary), strict=True):
         expected = prior_of(table, types, rule)
         assert np.isnan(got) if expected is None else got == pytest.approx(float(expected), abs=1e-14)

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from shortcut_miner.diagnostics.vqa_ce.config import Vote
 from shortcut_miner.mining.backends import Backend
-from shortcut_miner.mining.matcher import RuleIndex, index_for, match_blocks, match_pairs, match_totals
+from shortcut_miner.mining.evidence.row_sums import Priors
+from shortcut_miner.mining.matcher import RuleIndex, index_for, match_pairs, match_totals
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.transactions import RowBlocks, Transactions
 
@@ -54,6 +55,7 @@ def kept_rules(
     training: RowBlocks,
     threads: int | None = None,
     backend: str | Backend = "auto",
+    priors: Priors | None = None,
 ) -> Ints:
     """Return the ascending positions of the rules that some training row needs.
 
@@ -64,12 +66,18 @@ def kept_rules(
     training : RowBlocks
         The rows that they were mined from; matched block by block.
     threads, backend
-        See :func:`shortcut_miner.mining.matcher.match_blocks`.
+        See :func:`shortcut_miner.mining.matcher.match_totals`.
+    priors : Priors, optional
+        Of all rules; the blocks are added to them in the same pass.
     """
     index = index_for(rules, training)
     is_kept = np.zeros(len(index), np.bool_)
-    for _, totals in match_blocks(index, training, threads, backend):
+    blocks = ((rows, None) for rows in training.blocks()) if priors is None else priors.blocks()
+    for rows, summands in blocks:
+        totals = match_totals(index, rows, None, threads, summands, backend)
         is_kept[totals.row_best_right[totals.row_best_right >= 0]] = True
+        if priors is not None:
+            priors.add(totals.rule_sum)
     return np.flatnonzero(is_kept)
 
 
@@ -97,7 +105,7 @@ def predict(
         See :func:`shortcut_miner.mining.backends.resolve_backend`.
     """
     if vote == "best":
-        first = match_totals(classifier.index, rows, None, threads, backend).row_best
+        first = match_totals(classifier.index, rows, None, threads, backend=backend).row_best
     else:
         first = _weighted(classifier, rows, backend)
     default = _most_common_answer(rows)

@@ -76,7 +76,7 @@ def judge_questions(
     is_number = pl.col("question_id").str.contains(NUMBER).all()
     with spool.writing() as append:
         for block in validation.blocks():
-            matched = match_totals(index, block.rows, block.accepted, threads, backend)
+            matched = match_totals(index, block.rows, block.accepted, threads, backend=backend)
             totals.add(block.rows, matched)
             best += np.bincount(matched.row_best[matched.row_best >= 0], minlength=len(best))
             predicted = classifier.predict(answering, block.rows, vote, threads, backend)

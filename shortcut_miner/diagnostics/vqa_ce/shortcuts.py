@@ -18,6 +18,7 @@ from shortcut_miner.diagnostics.vqa_ce.prepared import EncodedQuestions, Prepare
 from shortcut_miner.frame_blocks import FrameSpool, HeldFrames
 from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.backends import Backend, resolve_backend
+from shortcut_miner.mining.evidence.row_sums import Priors
 from shortcut_miner.mining.evidence.verdicts import Counts, Evidence, VerdictConfig, rule_evidence
 from shortcut_miner.mining.matcher import RuleIndex, index_for, rule_totals
 from shortcut_miner.mining.memory import BYTES_A_MEASURED_RULE, check_fits
@@ -184,7 +185,8 @@ def find_in(
     rules = found.rules
     with timed(costs, "classify", on_stage):
         index = index_for(rules, training)
-        kept = classifier.kept_rules(index, training, threads, backend)
+        priors = Priors(rules, training) if measure else None
+        kept = classifier.kept_rules(index, training, threads, backend, priors)
         answering = classifier.RuleClassifier.of(rules, kept, training)
     with timed(costs, "match", on_stage):
         vote = config.vote or "best"
@@ -197,7 +199,7 @@ def find_in(
                 rules, found.antecedents, training, mining,
                 validation=Counts.matched(judged.totals),
                 holdout=_held_out_counts(index, prepared.holdout, threads, backend),
-                thresholds=thresholds(config), index=index, threads=threads, backend=backend,
+                thresholds=thresholds(config), index=index, priors=priors, threads=threads, backend=backend,
             )  # fmt: skip
     return Shortcuts(
         training=training,

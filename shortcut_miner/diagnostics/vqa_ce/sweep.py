@@ -183,7 +183,7 @@ def _row(
     kept = classifier.kept_rules(index, found.training, threads, backend)
     answering = classifier.RuleClassifier.of(rules, kept, found.training)
     predicted, _ = classifier.predict(answering, val.rows, config.vote or "best", threads, backend)
-    subset = subsets(match_totals(index, val.rows, val.accepted, threads, backend))
+    subset = subsets(match_totals(index, val.rows, val.accepted, threads, backend=backend))
     answers = found.training.vocabulary.answers.gather(pl.Series(predicted.astype(np.uint32)))
     predictions = pl.DataFrame({"question_id": val.questions["question_id"], "answer": answers})
     scored = score_questions(val.questions, predictions, scorer=scorer)

@@ -1,9 +1,11 @@
 """Sums over the rows where rules fire, and the confidence that a grouping of the rows would give them."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import numpy.typing as npt
 
-from shortcut_miner.mining.arrays import Ints, Numbers
+from shortcut_miner.mining.arrays import Ints, Numbers, Summands
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.trie import RuleIndex, index_for
@@ -48,15 +50,8 @@ def sum_where_fired(
     return job(index, rows, table, line, column, threads)
 
 
-def prior_confidence(
-    rules: RuleArrays,
-    training: GroupedBlocks,
-    *,
-    index: RuleIndex | None = None,
-    threads: int | None = None,
-    backend: str | Backend = "auto",
-) -> Floats:
-    """Return the confidence each rule would have if answers depended on a row's group alone.
+class Priors:
+    """The confidence each rule would have if answers depended on a row's group alone, from sums over blocks.
 
     That is the mean, over the rows where the rule fires and whose group is known, of the share that the
     rule's answer has in the row's group.
@@ -67,6 +62,68 @@ def prior_confidence(
         Rules mined from `training`.
     training : GroupedBlocks
         The rows, with groups such as their question types; those without a class count nowhere, as in mining.
+    """
+
+    def __init__(self, rules: RuleArrays, training: GroupedBlocks) -> None:
+        self._rules, self._training = rules, training
+        counts, self._is_known_everywhere = _class_counts_by_group(training)
+        self._class_count, self._group_count = counts.shape[0] - 1, counts.shape[1] - 1
+        # Shares as whole multiples of 2**-bits, as fine as their sum over all rows leaves room for. Rows of
+        # no group have the last column, of zeros; the last line, of ones, counts the other rows.
+        self._bits = 62 - training.transaction_count.bit_length()
+        share = np.rint(counts / np.maximum(counts.sum(axis=0), 1) * 2.0**self._bits).astype(np.int64)
+        share[-1, :-1] = 1
+        self._share = share
+        self._expected = np.zeros(len(rules), np.int64)
+
+    def blocks(self) -> Iterator[tuple[Transactions, Summands | None]]:
+        """Yield each block of rows with what it adds to the rules; None where no group is known anywhere."""
+        for rows, groups in self._training.grouped_blocks():
+            column = self._column(rows, groups)
+            is_of_use = self._group_count > 0
+            yield (
+                rows,
+                Summands(self._rules.answers, column, self._share, rows.weights) if is_of_use else None,
+            )
+
+    def add(self, sums: Ints) -> None:
+        """Add the sums of the summands of a block, int64[rules]; none for an empty array."""
+        if len(sums):
+            self._expected += sums
+
+    def confidence(self, index: RuleIndex, threads: int | None, backend: str | Backend) -> Floats:
+        """Return the priors when all blocks were added; see :func:`prior_confidence`."""
+        known_rows = np.zeros(len(self._rules), np.int64)
+        if self._is_known_everywhere:
+            known_rows = self._rules.antecedent_count
+        elif self._group_count:
+            line = np.full(len(self._rules), self._class_count, np.int32)
+            for rows, groups in self._training.grouped_blocks():
+                column = self._column(rows, groups)
+                known_rows += sum_where_fired(index, rows, self._share, line, column, threads, backend)
+        prior = np.full(len(self._rules), np.nan)
+        np.divide(self._expected * 2.0**-self._bits, known_rows, out=prior, where=known_rows > 0)
+        return prior
+
+    def _column(self, rows: Transactions, groups: Numbers) -> Numbers:
+        is_known = (groups >= 0) & (rows.classes >= 0)
+        return np.where(is_known, groups, self._group_count).astype(np.int32)
+
+
+def prior_confidence(
+    rules: RuleArrays,
+    training: GroupedBlocks,
+    *,
+    index: RuleIndex | None = None,
+    threads: int | None = None,
+    backend: str | Backend = "auto",
+) -> Floats:
+    """Return the prior of each rule; see :class:`Priors`.
+
+    Parameters
+    ----------
+    rules, training
+        As for :class:`Priors`.
     index : RuleIndex, optional
         The same rules, indexed already.
     threads : int, optional
@@ -79,25 +136,16 @@ def prior_confidence(
     float64[rules]
         To 1e-9 or better; NaN where no row of a known group has the antecedent.
     """
-    counts, is_known_everywhere = _class_counts_by_group(training)
-    class_count, group_count = counts.shape[0] - 1, counts.shape[1] - 1
-    # Shares as whole multiples of 2**-bits, as fine as their sum over all rows leaves room for. Rows of no
-    # group have the last column, of zeros; the last line, of ones, counts the other rows.
-    bits = 62 - training.transaction_count.bit_length()
-    share = np.rint(counts / np.maximum(counts.sum(axis=0), 1) * 2.0**bits).astype(np.int64)
-    share[-1, :-1] = 1
-    index, chosen = index_for(index or rules, training), resolve_backend(backend)
-    last_line = np.full(len(rules), class_count, np.int32)
-    expected, known_rows = np.zeros((2, len(rules)), np.int64)
-    for rows, groups in training.grouped_blocks():
-        column = np.where((groups >= 0) & (rows.classes >= 0), groups, group_count).astype(np.int32)
-        expected += chosen.sum_where_fired(index, rows, share, rules.answers, column, threads)
-        if not is_known_everywhere:
-            known_rows += chosen.sum_where_fired(index, rows, share, last_line, column, threads)
-    known_rows = rules.antecedent_count if is_known_everywhere else known_rows
-    prior = np.full(len(rules), np.nan)
-    np.divide(expected * 2.0**-bits, known_rows, out=prior, where=known_rows > 0)
-    return prior
+    index, chosen, priors = (
+        index_for(index or rules, training),
+        resolve_backend(backend),
+        Priors(rules, training),
+    )
+    for rows, summands in priors.blocks():
+        if summands is not None:
+            line, column, table, _ = summands
+            priors.add(chosen.sum_where_fired(index, rows, table, line, column, threads))
+    return priors.confidence(index, threads, chosen)
 
 
 def _class_counts_by_group(training: GroupedBlocks) -> tuple[Ints, bool]:

@@ -22,13 +22,13 @@ from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.backends import Backend
 from shortcut_miner.mining.evidence.family import SearchedFamily, searched_family
 from shortcut_miner.mining.evidence.measures import with_further_measures, with_measures
-from shortcut_miner.mining.evidence.row_sums import prior_confidence
+from shortcut_miner.mining.evidence.row_sums import Priors, prior_confidence
 from shortcut_miner.mining.evidence.significance import family_q, fisher_log10_p, holm_p
 from shortcut_miner.mining.evidence.subsets import best_subsets
 from shortcut_miner.mining.matches import RuleTotals
 from shortcut_miner.mining.rules import MULTIMODAL, RuleArrays, modalities
 from shortcut_miner.mining.threads import blocks
-from shortcut_miner.mining.trie import RuleIndex
+from shortcut_miner.mining.trie import RuleIndex, index_for
 from shortcut_miner.transactions import GroupedBlocks, RowBlocks
 
 Floats = npt.NDArray[np.float64]
@@ -168,6 +168,7 @@ def rule_evidence(
     holdout: Counts | None = None,
     thresholds: VerdictConfig | None = None,
     index: RuleIndex | None = None,
+    priors: Priors | None = None,
     threads: int | None = None,
     backend: str | Backend = "auto",
 ) -> Evidence:
@@ -192,6 +193,8 @@ def rule_evidence(
         For the verdicts.
     index : RuleIndex, optional
         The rules, indexed already.
+    priors : Priors, optional
+        Of the rules, all rows added already.
     threads : int, optional
         Default: see :func:`shortcut_miner.mining.threads.thread_count`.
     backend : str or Backend
@@ -208,7 +211,11 @@ def rule_evidence(
         "q_value_bh": family_q(counts[""][1], family.size, "bh"),
         "q_value_by": family_q(counts[""][1], family.size, "by"),
         **_against_subsets(rules, antecedents, training, threads, backend),
-        "prior": prior_confidence(rules, training, index=index, threads=threads, backend=backend),
+        "prior": (
+            prior_confidence(rules, training, index=index, threads=threads, backend=backend)
+            if priors is None
+            else priors.confidence(index_for(index or rules, training), threads, backend)
+        ),
     }
     if holdout is not None:
         columns["holdout_p_holm"] = holm_p(counts["holdout_"][1])

@@ -184,7 +184,7 @@ def match_rules(
     rows = read_items(transactions, item_names)
     arrays, encoded = _encode_both(rules, rows)
     accepted = None if answers is None else _accepted(answers, len(rows), encoded.vocabulary)
-    totals = match_totals(arrays, encoded, accepted, threads, backend)
+    totals = match_totals(arrays, encoded, accepted, threads, backend=backend)
     table = pl.DataFrame(
         {
             "row": np.arange(len(rows), dtype=np.uint32),

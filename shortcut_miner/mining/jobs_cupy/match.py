@@ -1,15 +1,17 @@
 """Matching on the device: rules in parts that fit, rows in blocks, added up or listed."""
 
+import dataclasses
 from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
 
-from shortcut_miner.mining.arrays import Ints
+from shortcut_miner.mining.arrays import Ints, Summands
 from shortcut_miner.mining.jobs_cupy import plans
 from shortcut_miner.mining.jobs_cupy.device import Device, cuda_device
 from shortcut_miner.mining.jobs_cupy.projected import place_rows, row_ranges
 from shortcut_miner.mining.jobs_cupy.room import within_room
+from shortcut_miner.mining.jobs_cupy.row_sums import sums_on
 from shortcut_miner.mining.jobs_cupy.tries import levels_of, place_rules, rule_ranges
 from shortcut_miner.mining.matches import Accepted, MatchTotals
 from shortcut_miner.mining.trie import RuleIndex
@@ -26,9 +28,10 @@ def match_totals(
     transactions: Transactions,
     accepted: Accepted | None = None,
     threads: int | None = None,
+    summands: Summands | None = None,
 ) -> MatchTotals:
     """See :func:`shortcut_miner.mining.matcher.match_totals`; `threads` are of no use here."""
-    return totals_on(cuda_device(), rules, transactions, accepted)
+    return totals_on(cuda_device(), rules, transactions, accepted, summands)
 
 
 def match_pairs(
@@ -39,11 +42,19 @@ def match_pairs(
 
 
 def totals_on(
-    device: Device, index: RuleIndex, rows: Transactions, accepted: Accepted | None = None
+    device: Device,
+    index: RuleIndex,
+    rows: Transactions,
+    accepted: Accepted | None = None,
+    summands: Summands | None = None,
 ) -> MatchTotals:
     """Return the totals of matching on a device."""
     accepted = accepted or Accepted.majority(rows)
-    return within_room(device, partial(_totals, device, index, rows, accepted), "matching")
+    totals = within_room(device, partial(_totals, device, index, rows, accepted), "matching")
+    if summands is None:
+        return totals
+    line, column, table, _ = summands
+    return dataclasses.replace(totals, rule_sum=sums_on(device, index, rows, table, line, column))
 
 
 def _totals(

@@ -2,9 +2,8 @@
 
 from shortcut_miner.mining.backends import Backend
 from shortcut_miner.mining.jobs_numba.filter import dropped_by_subset
-from shortcut_miner.mining.jobs_numba.match import match_pairs, match_totals
+from shortcut_miner.mining.jobs_numba.match import match_pairs, match_totals, sum_where_fired
 from shortcut_miner.mining.jobs_numba.mine import mine_antecedents, mine_first_items
-from shortcut_miner.mining.jobs_numba.row_sums import sum_where_fired
 from shortcut_miner.mining.jobs_numba.subsets import best_subsets
 
 BACKEND = Backend(

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from shortcut_miner.mining.arrays import Ints, Tallies, Targets, Trie, read_only
+from shortcut_miner.mining.arrays import Ints, Numbers, Summands, Tallies, Targets, read_only
 from shortcut_miner.mining.jobs_numba.delivery import Delivered, deliver, project
 from shortcut_miner.mining.kernels_numba import match as kernels
 from shortcut_miner.mining.matches import Accepted, MatchTotals
@@ -21,30 +21,56 @@ from shortcut_miner.transactions import Transactions
 _ROWS_A_BLOCK = 1 << 21
 _PAIRS_A_BLOCK = 1 << 24
 
+_NO_INTS, _NO_CLASSES, _NO_TABLE = (
+    np.empty(0, np.int64),
+    read_only(np.empty(0, np.int32)),
+    np.empty((0, 0), np.int64),
+)
+_NO_TARGETS = Targets(_NO_CLASSES, _NO_CLASSES, _NO_INTS, _NO_CLASSES, np.empty(0, np.uint64))
+_NO_SUMMANDS = Summands(_NO_CLASSES, _NO_CLASSES, _NO_TABLE, _NO_INTS)
+
 
 def match_totals(
     rules: RuleIndex,
     transactions: Transactions,
     accepted: Accepted | None = None,
     threads: int | None = None,
+    summands: Summands | None = None,
 ) -> MatchTotals:
     """See :func:`shortcut_miner.mining.matcher.match_totals`."""
-    accepted = accepted or Accepted.majority(transactions)
     offsets, items = project(rules, transactions)
-    accepted_classes = read_only(accepted.classes)
-    sketch = kernels.sketch_classes(accepted.offsets, accepted_classes)
-    per_rule = np.zeros((3, len(rules)), np.int64)
-    per_row = _row_tallies(len(transactions))
+    by_rule = np.zeros((len(rules), 4), np.int64)
+    by_row = kernels.no_tallies(len(transactions))
     for first, stop in blocks(len(transactions), _ROWS_A_BLOCK):
-        starts = accepted.offsets[first : stop + 1]
-        majority = read_only(transactions.classes[first:stop])
-        targets = Targets(majority, starts, accepted_classes, sketch[first:stop])
-        block = deliver(rules, offsets, items, first, stop)
-        _add_empty_antecedent(rules.trie, targets, per_rule, per_row[:, first:stop])
-        _match_block(block, rules, targets, per_rule, per_row[:, first:stop], threads or thread_count())
-    for firsts in per_row[2:]:
-        firsts[firsts == kernels.NO_RULE] = -1
-    return MatchTotals(*per_rule, *per_row)
+        _match_block(
+            deliver(rules, offsets, items, first, stop), rules,
+            _targets(rules, transactions.classes[first:stop], accepted and accepted.part(first, stop)),
+            _summands(rules, summands, first, stop),
+            Tallies(by_rule, by_row[first:stop], _NO_INTS, _NO_INTS), threads or thread_count(),
+        )  # fmt: skip
+    by_row[:, 2:][by_row[:, 2:] == kernels.NO_RULE] = -1
+    fired, right, is_accepted, sums = _by_number(rules, by_rule)
+    row_fired, row_right, best, best_right = np.ascontiguousarray(by_row.T)
+    sums = _NO_INTS if summands is None else sums
+    return MatchTotals(fired, right, is_accepted, row_fired, row_right, best, best_right, sums)
+
+
+def sum_where_fired(
+    index: RuleIndex,
+    rows: Transactions,
+    table: Ints,
+    line: Numbers,
+    column: Numbers,
+    threads: int | None = None,
+) -> Ints:
+    """See :func:`shortcut_miner.mining.evidence.row_sums.sum_where_fired`."""
+    by_rule = np.zeros((len(index), 4), np.int64)
+    block = deliver(index, *project(index, rows), 0, len(rows))
+    summands = _summands(index, Summands(line, column, table, rows.weights), 0, len(rows))
+    tallies = Tallies(by_rule, kernels.no_tallies(0), _NO_INTS, _NO_INTS)
+    _match_block(block, index, _NO_TARGETS, summands, tallies, threads or thread_count())
+    *_, sums = _by_number(index, by_rule)
+    return sums
 
 
 def match_pairs(
@@ -53,8 +79,6 @@ def match_pairs(
     """See :func:`shortcut_miner.mining.matcher.match_pairs`."""
     fired = match_totals(rules, transactions).row_fired if fired is None else fired
     offsets_in, items = project(rules, transactions)
-    no_ints, no_classes = np.empty(0, np.int64), read_only(np.empty(0, np.int32))
-    targets = Targets(no_classes, no_ints, no_classes, np.empty(0, np.uint64))
     everywhere = rules.trie.rules[: rules.trie.rule_starts[1]]
     ends = np.cumsum(fired)
     first = 0
@@ -65,64 +89,99 @@ def match_pairs(
         pairs = np.empty(int(offsets[-1]), np.int64)
         if len(pairs):
             pairs[offsets[:-1, None] + np.arange(len(everywhere))] = everywhere
-            cursor = offsets[:-1] + len(everywhere)
-            tallies = Tallies(*[*[no_ints] * 7, cursor, pairs])
+            tallies = Tallies(_NO_TABLE, kernels.no_tallies(0), offsets[:-1] + len(everywhere), pairs)
             block = deliver(rules, offsets_in, items, first, stop)
-            space = kernels.working_memory(*block.most(rules.trie, rules.depth))
-            kernels.match_first_items(*block.first_nodes, *block.arrays, rules.trie, targets, tallies, space)
+            _match_nodes(block, rules, _NO_TARGETS, _NO_SUMMANDS, tallies, threads=1)
             row = np.repeat(np.arange(stop - first, dtype=np.int64), np.diff(offsets))
             pairs = np.sort(row * len(rules) + pairs) % len(rules)
         yield first, offsets, pairs
         first = stop
 
 
-def _row_tallies(rows: int) -> Ints:
-    """Return int64[4, rows]: rules fired and right (0), first rule and first right rule (none yet)."""
-    tallies = np.zeros((4, rows), np.int64)
-    tallies[2:] = kernels.NO_RULE
-    return tallies
+def _targets(index: RuleIndex, majority: Numbers, accepted: Accepted | None) -> Targets:
+    answers = read_only(index.trie.rule_class[index.trie.rules])
+    if accepted is None:
+        return Targets(answers, read_only(majority), _NO_INTS, _NO_CLASSES, _NO_TARGETS.sketch)
+    classes = read_only(accepted.classes)
+    sketch = kernels.sketch_classes(accepted.offsets, classes)
+    return Targets(answers, read_only(majority), accepted.offsets, classes, sketch)
 
 
-def _add_empty_antecedent(trie: Trie, targets: Targets, per_rule: Ints, per_row: Ints) -> None:
-    """Tally the rules without items, which fire on every row."""
-    fired, right, best, best_right = per_row
-    accepted = targets.accepted[targets.accepted_starts[0] : targets.accepted_starts[-1]]
-    row = np.repeat(np.arange(len(fired)), np.diff(targets.accepted_starts))
-    for rule in trie.rules[: trie.rule_starts[1]]:
-        answer = trie.rule_class[rule]
-        is_accepted = np.zeros(len(fired), np.bool_)
-        is_accepted[row[(accepted == answer) & (answer >= 0)]] = True
-        is_right = (targets.majority == answer) & (answer >= 0)
-        per_rule[:, rule] += (len(fired), is_right.sum(), is_accepted.sum())
-        fired += 1
-        right += is_accepted
-        np.minimum(best, rule, out=best)
-        best_right[is_accepted] = np.minimum(best_right[is_accepted], rule)
+def _summands(index: RuleIndex, summands: Summands | None, first: int, stop: int) -> Summands:
+    """Return the summands of the rows first..stop-1, rules by place."""
+    if summands is None:
+        return _NO_SUMMANDS
+    line, column, table, weights = summands
+    lines = read_only(line[index.trie.rules])
+    return Summands(lines, read_only(column[first:stop]), np.ascontiguousarray(table), weights[first:stop])
+
+
+def _by_number(index: RuleIndex, by_place: Ints) -> Iterator[Ints]:
+    """Yield the columns of tallies by place, each as int64[rules]."""
+    for column in by_place.T:
+        numbered = np.empty(len(column), np.int64)
+        numbered[index.trie.rules] = column
+        yield numbered
 
 
 def _match_block(
     block: Delivered,
     index: RuleIndex,
     targets: Targets,
-    per_rule: Ints,
-    per_row: Ints,
+    summands: Summands,
+    tallies: Tallies,
     threads: int,
 ) -> None:
-    """Match one block of rows, its first nodes shared out among threads, each with its own row tallies."""
+    """Match one block of rows."""
+    _add_empty_antecedent(index, targets, summands, tallies)
+    _match_nodes(block, index, targets, summands, tallies, threads)
+
+
+def _add_empty_antecedent(index: RuleIndex, targets: Targets, summands: Summands, tallies: Tallies) -> None:
+    """Tally the rules without items, which fire on every row."""
+    trie, by_rule, by_row = index.trie, tallies.by_rule, tallies.by_row
+    row = np.repeat(np.arange(len(targets.sketch)), np.diff(targets.accepted_starts))
+    for place, rule in enumerate(trie.rules[: trie.rule_starts[1]]):
+        if len(summands.table):
+            by_rule[place, 3] += summands.weights @ summands.table[summands.line[place]][summands.column]
+        if not len(by_row):
+            continue
+        answer = targets.answers[place]
+        is_accepted = is_right = (targets.majority == answer) & (answer >= 0)
+        if len(targets.sketch):
+            is_accepted = np.zeros(len(by_row), np.bool_)
+            is_accepted[row[(targets.accepted == answer) & (answer >= 0)]] = True
+        by_rule[place, :3] += (len(by_row), is_right.sum(), is_accepted.sum())
+        by_row[:, 0] += 1
+        by_row[:, 1] += is_accepted
+        np.minimum(by_row[:, 2], rule, out=by_row[:, 2])
+        by_row[is_accepted, 3] = np.minimum(by_row[is_accepted, 3], rule)
+
+
+def _match_nodes(
+    block: Delivered,
+    index: RuleIndex,
+    targets: Targets,
+    summands: Summands,
+    tallies: Tallies,
+    threads: int,
+) -> None:
+    """Match below the first nodes, shared out among threads, each with its own tallies of rows."""
     local = threading.local()
     parts: list[Ints] = []
-    nothing = np.empty(0, np.int64)
 
     def match(nodes: tuple[int, int]) -> None:
-        if not hasattr(local, "per_row"):
-            local.per_row = per_row if threads == 1 else _row_tallies(per_row.shape[1])
-            parts.append(local.per_row)
+        if not hasattr(local, "tallies"):
+            by_row = tallies.by_row if threads == 1 else kernels.no_tallies(len(tallies.by_row))
+            parts.append(by_row)
+            local.tallies = tallies._replace(by_row=by_row)
             local.space = kernels.working_memory(*block.most(index.trie, index.depth))
-        tallies = Tallies(*[*per_rule, *local.per_row, nothing, nothing])
-        kernels.match_first_items(*nodes, *block.arrays, index.trie, targets, tallies, local.space)
+        kernels.match_first_items(
+            *nodes, *block.arrays, index.trie, targets, summands, local.tallies, local.space
+        )
 
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(match, block.shares(4 * threads if threads > 1 else 1)))
+        list(pool.map(match, block.shares(8 * threads if threads > 1 else 1)))
     for part in parts if threads > 1 else []:
-        per_row[:2] += part[:2]
-        np.minimum(per_row[2:], part[2:], out=per_row[2:])
+        tallies.by_row[:, :2] += part[:, :2]
+        np.minimum(tallies.by_row[:, 2:], part[:, 2:], out=tallies.by_row[:, 2:])

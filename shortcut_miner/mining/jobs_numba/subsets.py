@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shortcut_miner.mining.antecedents import Antecedents, class_counts
 from shortcut_miner.mining.arrays import Best, Ints, Numbers
-from shortcut_miner.mining.jobs_numba.row_sums import sum_where_fired
+from shortcut_miner.mining.jobs_numba.match import sum_where_fired
 from shortcut_miner.mining.kernels_numba import subsets as kernels
 from shortcut_miner.mining.rules import BestSubsets, RuleArrays
 from shortcut_miner.mining.threads import blocks, thread_count

@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 from pyarrow import json as arrow_json
 
+from shortcut_miner.columnar import arrow_series
 from shortcut_miner.sources.opening.ids import AnyId
 from shortcut_miner.sources.opening.json_records import CHUNK_RECORDS
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws
@@ -53,21 +54,15 @@ def arrow_chunks(
         yield first, chunk, _table(chunk, record_type)
 
 
-def arrow_series(column: pa.Array | pa.ChunkedArray, *, is_id: bool = False) -> pl.Series:
-    """Return a column as Polars has it, ids as text."""
-    series = pl.Series(pl.from_arrow(column))
-    return series.cast(pl.String) if is_id else series
-
-
 def arrow_columns(
     first: int, table: pa.Table, record_type: type[msgspec.Struct], *fields: str
 ) -> dict[str, pl.Series]:
     """Return what :func:`.json_records.record_columns` does, of columns in place of records."""
     types = {field.name: field.type for field in msgspec.structs.fields(record_type)}
     record = pl.int_range(first, first + table.num_rows, dtype=pl.UInt32, eager=True)
-    return {RECORD: record} | {
-        name: arrow_series(table[name], is_id=types[name] == AnyId) for name in fields or types
-    }
+    columns = {name: arrow_series(table[name]) for name in fields or types}
+    is_id = [name for name in columns if types[name] == AnyId]
+    return {RECORD: record} | columns | {name: columns[name].cast(pl.String) for name in is_id}
 
 
 def _table(raws: Raws, record_type: type[msgspec.Struct]) -> pa.Table | None:
@@ -151,7 +146,7 @@ def _is_sound(values: pa.Array, field: pa.Field) -> bool:
     if pa.types.is_floating(field.type):
         return bool(arrow_series(values).is_finite().all())
     if pa.types.is_list(field.type):
-        return _is_sound(values.flatten(), field.type.value_field)
+        return _is_sound(values.values, field.type.value_field)  # flatten would load pyarrow.compute
     if pa.types.is_struct(field.type):
         return all(_is_sound(values.field(one.name), one) for one in field.type)
     return True

@@ -10,6 +10,8 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
+from shortcut_miner.columnar import arrow_series
+
 
 def list_column(flat: pl.Series, lengths: ArrayLike, is_null: ArrayLike | None = None) -> pl.Series:
     """Return a List column whose rows are consecutive pieces of `flat`.
@@ -32,8 +34,7 @@ def list_column(flat: pl.Series, lengths: ArrayLike, is_null: ArrayLike | None =
     # Through Polars: pa.array of NumPy values loads pandas, if it is installed.
     mask = None if is_null is None else pl.Series(np.asarray(is_null, np.bool_)).to_arrow()
     values = flat.to_arrow(compat_level=pl.CompatLevel.oldest())
-    column = pl.from_arrow(pa.LargeListArray.from_arrays(pl.Series(offsets).to_arrow(), values, mask=mask))
-    return column if isinstance(column, pl.Series) else column.to_series()
+    return arrow_series(pa.LargeListArray.from_arrays(pl.Series(offsets).to_arrow(), values, mask=mask))
 
 
 def are_text_lists(values: Sequence[Any]) -> bool:

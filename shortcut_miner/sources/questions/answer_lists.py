@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shortcut_miner.columnar import arrow_series
 from shortcut_miner.sources.opening.json_records import Chunk, decoding_problem
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws
 from shortcut_miner.sources.opening.list_columns import list_column
@@ -60,13 +61,13 @@ def arrow_lists(column: pa.ChunkedArray) -> dict[str, pl.Series]:
     lists = column.combine_chunks()
     records, offsets = lists.values, lists.offsets
     # Numbers go through Polars: to_numpy of Arrow loads pandas, if it is installed.
-    ids, ends = (pl.Series(pl.from_arrow(one)) for one in (records.field("answer_id"), offsets))
+    ids, ends = (arrow_series(one) for one in (records.field("answer_id"), offsets))
     if ids.null_count() or not _rise(ids.to_numpy(), ends.to_numpy()).all():
         return {}
     mask = lists.is_null() if lists.null_count else None
     answers = pa.ListArray.from_arrays(offsets, records.field("answer"), mask=mask)
     keys = pl.Series([None], dtype=pl.List(pl.UInt8)).new_from_index(0, len(lists))
-    return {"answers": pl.Series(pl.from_arrow(answers)), "answer_record_key": keys}
+    return {"answers": arrow_series(answers), "answer_record_key": keys}
 
 
 def majority(answers: pl.Series) -> pl.DataFrame:

@@ -12,10 +12,11 @@ import polars as pl
 import pyarrow as pa
 from msgspec import UNSET, UnsetType
 
+from shortcut_miner.columnar import arrow_series
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.coco import COCO_KEYS
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.opening.arrow_records import arrow_chunks, arrow_columns, arrow_series
+from shortcut_miner.sources.opening.arrow_records import arrow_chunks, arrow_columns
 from shortcut_miner.sources.opening.ids import AnyId, with_whole_ids
 from shortcut_miner.sources.opening.json_records import decode_chunks, paused_gc, record_columns
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Raws, Top, fields_of, first_records
