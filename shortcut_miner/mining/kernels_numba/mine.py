@@ -8,8 +8,8 @@ keep a node small:
 - only classes with ``min_count`` rows in the node (*heavy* runs) can make a rule there or below;
   the other rows count in totals only and carry class -1 from then on;
 - candidates are renumbered 0..t-1 at every node, so counters stay dense and in cache;
-- at the last but one level the pairs of candidates are counted in a t x t matrix, which gives the
-  last two levels of the search from one pass over the rows.
+- at the last but one level rows become bits, and the last two levels of the search follow from counting
+  these (see ``bits.py``).
 
 The idea of delivering occurrences is LCM's (Uno et al., 2004); the class runs are ours.
 """
@@ -17,8 +17,8 @@ The idea of delivering occurrences is LCM's (Uno et al., 2004); the class runs a
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import KERNEL, STEP
-from shortcut_miner.mining.kernels_numba.pairs import PAIR_LIMIT, count_pairs
+from shortcut_miner.kernel_options import INLINED, KERNEL
+from shortcut_miner.mining.kernels_numba.bits import lay_rows, search_bits
 from shortcut_miner.mining.kernels_numba.space import SWEEP_RATIO, emit
 
 
@@ -33,35 +33,40 @@ def mine_first_items(first, stop, low_item, starts, rows, occurrences, limits, s
     on disk.
     """
     stack, found = space.stack, space.found
+    for k in range(len(found.size)):
+        found.size[k] = 0
     stack.kept[0] = limits[2]  # entry 0: all items are candidates
     for item in range(first, stop):
         for k in range(len(found.size)):
             stack.saved[k] = found.size[k]
+        depth, k, node = 0, item, item
         low, high = starts[item - low_item], starts[item - low_item + 1]
-        depth = np.int64(0)  # of a literal's type, `_expand` would be compiled twice
-        status = _expand(depth, item, low, high, item + 1, occurrences, rows, limits, space)
-        depth = status
-        while status >= 0 and depth > 0:
-            k = stack.cursor[depth]
-            if k + 1 >= stack.kept[depth]:
+        node_rows, node_occurrences = rows, occurrences
+        while True:
+            status = _expand(depth, node, low, high, k + 1, node_occurrences, node_rows, limits, space)
+            if status < 0:
+                for length in range(len(found.size)):
+                    found.size[length] = stack.saved[length]
+                return item
+            depth += status
+            while (
+                depth > 0 and stack.cursor[depth] + 1 >= stack.kept[depth]
+            ):  # the last one has none after it
                 depth -= 1
-                continue
+            if depth == 0:
+                break
+            k = stack.cursor[depth]
             stack.cursor[depth] = k + 1
             low, high = stack.starts[depth, k], stack.starts[depth, k + 1]
             node = stack.base[depth] + k
-            status = _expand(depth, node, low, high, k + 1, space.occurrences, space.rows, limits, space)
-            if status > 0:
-                depth += 1
-        if status < 0:
-            for k in range(len(found.size)):
-                found.size[k] = stack.saved[k]
-            return item
+            node_rows, node_occurrences = space.rows, space.occurrences
+        found.first_children[item - first] = found.size[2] - stack.saved[2]
     return stop
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _expand(above, node, low, high, first, occurrences, rows, limits, space):
-    """Find the antecedents one item longer than X, or two where pairs are counted at once.
+    """Find the antecedents one item longer than X, or two where bits are counted.
 
     X is number `node` among the antecedents of its length, ``above + 1``, and occurs at low..high; its
     last item is candidate ``first - 1`` of stack entry `above`, so the candidates from `first` on can
@@ -72,8 +77,8 @@ def _expand(above, node, low, high, first, occurrences, rows, limits, space):
     stack, scratch, found = space.stack, space.scratch, space.found
     length = above + 1
     stop = stack.kept[above]
+    run_count, planes = _split_runs(low, high, occurrences, rows, min_count, scratch)
     is_dense = stop - first <= SWEEP_RATIO * (high - low)
-    run_count = _split_runs(low, high, occurrences, rows, min_count, scratch)
     touched_count = _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, scratch)
     kept = _keep_candidates(first, stop, is_dense, touched_count, min_count, scratch)
     if kept == 0:
@@ -81,68 +86,82 @@ def _expand(above, node, low, high, first, occurrences, rows, limits, space):
     stack.base[length] = found.size[length + 1]
     stack.kept[length] = kept
     stack.cursor[length] = 0
-    fits = found.size[0] + kept <= len(found.item)
+    fits = found.size[0] + kept <= len(found.item[0])
     is_inner = length + 1 < max_antecedent and kept > 1
-    row_top = stack.row_stop[above]
-    row_stop, heavy = _filter_rows(
-        low,
-        run_count,
-        occurrences,
-        rows,
-        min_count,
-        space.rows,
-        stack.item_stop[above],
-        row_top,
-        is_inner,
-        scratch,
+    in_bits = is_inner and lay_rows(
+        length, low, run_count, planes, kept, occurrences, rows, scratch, space.bits
     )
+    row_top = row_stop = stack.row_stop[above]
+    heavy = False
+    if not in_bits:
+        for k in range(kept + 1):
+            scratch.total[k] = 0
+        row_stop, heavy = _filter_rows(
+            low,
+            run_count,
+            occurrences,
+            rows,
+            min_count,
+            space.rows,
+            stack.item_stop[above],
+            row_top,
+            is_inner,
+            scratch,
+        )
     for k in range(kept):
         candidate = scratch.touched[k]
         name = stack.names[above, candidate] if above else candidate
         stack.names[length, k] = name
         if fits:
             answer, right = scratch.best_class[candidate], scratch.best[candidate]
-            emit(found, length + 1, node, name, answer, scratch.total[k + 1], right)
+            emit(found, length + 1, name, answer, scratch.total[k + 1], right)
         scratch.best[candidate] = 0
         scratch.new_name[candidate] = -1
     for k in range(kept + 1):
         scratch.total[k] = 0
     if not fits:
         return -1
+    if above:
+        found.children[length, node] = kept
+    if in_bits:
+        return 0 if search_bits(length, limits, space) else -1
     if not is_inner or not heavy:
         return 0
-    if length + 2 == max_antecedent and kept <= PAIR_LIMIT:
-        fits = count_pairs(length, row_top, row_stop, min_count, space)
-        return 0 if fits else -1
     stack.row_stop[length] = row_stop
     stack.item_stop[length] = space.rows.ends[row_stop - 1]
     _deliver_rows(length, row_top, row_stop, space)
     return 1
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _split_runs(low, high, occurrences, rows, min_count, scratch):
-    """Write the class runs of an occurrence list, light ones with class -1; return their number."""
+    """Write the class runs of an occurrence list, light ones with class -1.
+
+    Returns (their number, binary digits of the largest weight).
+    """
     classes = rows.classes
     weights = rows.weights
     occurrence_rows = occurrences.rows
     run_ends = scratch.run_ends
     run_classes = scratch.run_classes
-    run_count = 0
+    run_count = planes = all_weights = 0
     slot = low
     while slot < high:
         run_class = classes[occurrence_rows[slot]]
         weight = 0
         while slot < high and classes[occurrence_rows[slot]] == run_class:
             weight += weights[occurrence_rows[slot]]
+            all_weights |= weights[occurrence_rows[slot]]
             slot += 1
         run_ends[run_count] = slot
         run_classes[run_count] = run_class if weight >= min_count else -1
         run_count += 1
-    return run_count
+    while all_weights >> planes:
+        planes += 1
+    return run_count, planes
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, scratch):
     """Count the candidates first..stop-1 class by class in the heavy runs: best count and its class.
 
@@ -198,7 +217,7 @@ def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, 
     return touched_count
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _keep_candidates(first, stop, is_dense, touched_count, min_count, scratch):
     """List the candidates that reach `min_count`, ascending, number them and forget the others."""
     touched, best, new_name = scratch.touched, scratch.best, scratch.new_name
@@ -224,7 +243,7 @@ def _keep_candidates(first, stop, is_dense, touched_count, min_count, scratch):
     return kept
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _sort(values, size):
     """Sort the first `size` values (Shell's way: compiling the library's sort takes as long as a kernel)."""
     gap = 1
@@ -241,7 +260,7 @@ def _sort(values, size):
         gap //= 3
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _filter_rows(low, run_count, occurrences, rows, min_count, arena, item_top, row_top, is_inner, scratch):
     """Total the kept candidates over all rows; for an inner node also write its rows to the arena.
 
@@ -301,7 +320,7 @@ def _filter_rows(low, run_count, occurrences, rows, min_count, arena, item_top, 
     return row_stop, heavy
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _deliver_rows(length, row_top, row_stop, space):
     """Write the occurrences of every candidate in the rows row_top..row_stop, and their starts."""
     items, row_starts, row_ends = space.rows.items, space.rows.starts, space.rows.ends
