@@ -34,9 +34,12 @@ def _count_ones(_, word):
 @njit(**INLINED)
 def lay_rows(length, low, run_count, planes, kept, occurrences, rows, scratch, bits):
     """Make masks of X's rows, count candidate k in ``total[k + 1]``; return whether they fit."""
+    for k in range(kept + 1):
+        scratch.total[k] = 0
     stride = (kept + 63) // 64 * 64
     most = min(bits.limit[0], _NUMBERS_A_ROW * (scratch.run_ends[run_count - 1] - low)) // stride
-    top = fill = begin = 0
+    zero = np.int64(0)  # of a literal's type, what is called here would be compiled twice
+    top = fill = begin = zero
     # Heavy runs come first, each with all digits of its weights; then all others, digit by digit.
     for turn in range(2 * planes * run_count):
         heavy = turn < planes * run_count
@@ -51,11 +54,11 @@ def lay_rows(length, low, run_count, planes, kept, occurrences, rows, scratch, b
                 return False
         if fill and (heavy or run == run_count - 1):
             bits.rows[top] = fill
-            top, fill = top + 1, 0
+            top, fill = top + 1, zero
         if heavy and plane == planes - 1:
             begin = _end_run(begin, top, scratch.run_classes[run], bits)
     bits.low[length], bits.heavy[length], bits.stop[length] = 0, begin, top
-    _end_run(begin, top, -1, bits)
+    _end_run(begin, top, scratch.run_classes[0], bits)  # the class of these is not looked at
     return True
 
 
@@ -95,74 +98,83 @@ def search_bits(length, limits, space):
 
     Entry `length` of the stack has X's candidates, which are written, and ``bits`` has its rows.
     """
-    stack, bits = space.stack, space.bits
+    min_count, max_antecedent, _ = limits
+    stack, found, bits = space.stack, space.found, space.bits
     kept = stack.kept[length]
     stride = (kept + 63) // 64 * 64
     for k in range(kept):
         bits.candidates[length, k] = k
-    _transpose(0, bits.stop[length], 0, stride, bits)
-    depth = length
-    while depth >= length:
-        k = stack.cursor[depth]
-        if k + 1 >= stack.kept[depth]:
-            depth -= 1
+    first = np.int64(0)  # of a literal's type, `_transpose` would be compiled twice
+    _transpose(first, bits.stop[length], first, stride, bits)
+    above = length
+    while above >= length:
+        k = stack.cursor[above]
+        if k + 1 >= stack.kept[above]:
+            above -= 1
             continue
-        stack.cursor[depth] = k + 1
-        status = _expand_bits(depth, k, length, stride, limits, space)
-        if status < 0:
+        stack.cursor[above] = k + 1
+        _gather_rows(above, bits.candidates[above, k], stride, min_count, bits)
+        left = _write_longer(above, k, stack.names[length], stride, min_count, stack, found, bits)
+        size = above + 2
+        if left < 0:
             return False
-        depth += status
+        if left < 2 or size == max_antecedent:
+            continue
+        if size + 1 == max_antecedent and left <= PAIR_LIMIT:
+            if not _write_pairs(above + 1, stack.names[length], stride, min_count, stack, found, bits):
+                return False
+        else:
+            above += 1
     return True
 
 
 @njit(**INLINED)
-def _expand_bits(above, k, root, stride, limits, space):
-    """Find the antecedents one item longer than Y, or two; Y ends with candidate number k of entry `above`.
+def _write_longer(above, k, names, stride, min_count, stack, found, bits):
+    """Write Y, which ends with candidate number k of entry `above`, with each candidate that stays.
 
-    Returns as ``_expand`` does.
+    These are the next entry then. Returns how many they are, -1 if they do not fit.
     """
-    min_count, max_antecedent, _ = limits
-    stack, found, bits = space.stack, space.found, space.bits
-    names, room = stack.names[root], len(found.item[0])
     length = above + 1
-    own, candidates = bits.candidates[above], bits.candidates[length]
-    low = _gather_rows(above, own[k], stride, min_count, bits)
-    heavy, stop = bits.heavy[length], bits.stop[length]
-    base, kept = found.size[length + 1], 0
+    low, heavy, stop = bits.low[length], bits.heavy[length], bits.stop[length]
+    stack.base[length], stack.cursor[length] = found.size[length + 1], 0
+    kept = 0
     for other in range(k + 1, stack.kept[above]):
-        candidate = own[other]
+        candidate = bits.candidates[above, other]
         best, answer = _best_class(candidate, candidate, low, heavy, stride, bits)
         if best >= min_count:
-            if found.size[0] == room:
+            if found.size[0] == len(found.item[0]):
                 return -1
             total = _total(candidate, candidate, low, stop, stride, bits)
             emit(found, length + 1, names[candidate], answer, total, best)
-            candidates[kept] = candidate
+            bits.candidates[length, kept] = candidate
             kept += 1
+    stack.kept[length] = kept
     found.children[length, stack.base[above] + k] = kept
-    if length + 1 == max_antecedent or kept < 2:
-        return 0
-    if length + 2 < max_antecedent or kept > PAIR_LIMIT:
-        stack.base[length], stack.kept[length], stack.cursor[length] = base, kept, 0
-        return 1
-    for one in range(kept):
-        left = candidates[one]
+    return kept
+
+
+@njit(**INLINED)
+def _write_pairs(length, names, stride, min_count, stack, found, bits):
+    """Write Y with each pair of its candidates, entry `length`; return whether they fit."""
+    low, heavy, stop = bits.low[length], bits.heavy[length], bits.stop[length]
+    for one in range(stack.kept[length]):
+        left = bits.candidates[length, one]
         begin = found.size[length + 2]
-        for other in range(one + 1, kept):
-            right = candidates[other]
+        for other in range(one + 1, stack.kept[length]):
+            right = bits.candidates[length, other]
             best, answer = _best_class(left, right, low, heavy, stride, bits)
             if best >= min_count:
-                if found.size[0] == room:
-                    return -1
+                if found.size[0] == len(found.item[0]):
+                    return False
                 total = _total(left, right, low, stop, stride, bits)
                 emit(found, length + 2, names[right], answer, total, best)
-        found.children[length + 1, base + one] = found.size[length + 2] - begin
-    return 0
+        found.children[length + 1, stack.base[length] + one] = found.size[length + 2] - begin
+    return True
 
 
 @njit(**INLINED)
 def _gather_rows(above, candidate, stride, min_count, bits):
-    """Make the words of the rows of entry `above` that hold a candidate; return the first one."""
+    """Make the words of the rows of entry `above` that hold a candidate, for the next entry."""
     words, shift, run_stop, source, rows = bits.words, bits.shift, bits.run_stop, bits.source, bits.rows
     low, heavy, stop = bits.low[above], bits.heavy[above], bits.stop[above]
     top, fill, begin = stop, 0, stop
@@ -193,7 +205,7 @@ def _gather_rows(above, candidate, stride, min_count, bits):
     if fill:
         rows[top] = fill
         top += 1
-    _end_run(begin, top, -1, bits)
+    _end_run(begin, top, bits.classes[low], bits)
     bits.low[above + 1], bits.stop[above + 1] = stop, top
     first = candidate & -64  # candidates before it are not looked at again
     for k in range(stop, top):
@@ -202,7 +214,6 @@ def _gather_rows(above, candidate, stride, min_count, bits):
             for row in range(rows[k]):
                 bits.masks[_place(at + row)] = bits.masks[_place(source[_place(k * 64 + row)] + block)]
     _transpose(stop, top, first, stride, bits)
-    return stop
 
 
 @njit(**INLINED)

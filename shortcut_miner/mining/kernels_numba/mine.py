@@ -32,82 +32,77 @@ def mine_first_items(first, stop, low_item, starts, rows, occurrences, limits, s
     caller can go on with a new buffer. The search keeps its own stack: compiled recursion can't be cached
     on disk.
     """
-    stack, found = space.stack, space.found
+    min_count, max_antecedent, item_count = limits
+    stack, scratch, found = space.stack, space.scratch, space.found
     for k in range(len(found.size)):
         found.size[k] = 0
-    stack.kept[0] = limits[2]  # entry 0: all items are candidates
+    stack.kept[0] = item_count  # entry 0: all items are candidates
     for item in range(first, stop):
         for k in range(len(found.size)):
             stack.saved[k] = found.size[k]
-        depth, k, node = 0, item, item
+        # X is number `node` of its length; its last item is candidate k of entry `above`.
+        above = np.int64(0)  # of a literal's type, what is called here would be compiled twice
+        k = node = item
         low, high = starts[item - low_item], starts[item - low_item + 1]
-        node_rows, node_occurrences = rows, occurrences
+        x_rows, x_occurrences = rows, occurrences
         while True:
-            status = _expand(depth, node, low, high, k + 1, node_occurrences, node_rows, limits, space)
-            if status < 0:
-                for length in range(len(found.size)):
-                    found.size[length] = stack.saved[length]
+            length, kept_above = above + 1, stack.kept[above]
+            run_count, planes = _split_runs(low, high, x_occurrences, x_rows, min_count, scratch)
+            is_dense = kept_above - k - 1 <= SWEEP_RATIO * (high - low)
+            touched_count = _count_heavy_runs(
+                low, run_count, x_occurrences, x_rows, k + 1, kept_above, is_dense, scratch
+            )
+            kept = _keep_candidates(k + 1, kept_above, is_dense, touched_count, min_count, scratch)
+            is_inner = length + 1 < max_antecedent and kept > 1
+            in_bits = is_inner and lay_rows(
+                length, low, run_count, planes, kept, x_occurrences, x_rows, scratch, space.bits
+            )
+            row_top = row_stop = stack.row_stop[above]
+            if kept and not in_bits:
+                top = stack.item_stop[above]
+                row_stop = _filter_rows(
+                    low,
+                    run_count,
+                    x_occurrences,
+                    x_rows,
+                    min_count,
+                    space.rows,
+                    top,
+                    row_top,
+                    is_inner,
+                    kept,
+                    scratch,
+                )
+            fits = _write_kept(above, node, kept, stack, scratch, found)
+            if not fits or (in_bits and not search_bits(length, limits, space)):
+                for size in range(len(found.size)):
+                    found.size[size] = stack.saved[size]
                 return item
-            depth += status
-            while (
-                depth > 0 and stack.cursor[depth] + 1 >= stack.kept[depth]
-            ):  # the last one has none after it
-                depth -= 1
-            if depth == 0:
+            if row_stop > row_top:
+                stack.row_stop[length] = row_stop
+                stack.item_stop[length] = space.rows.ends[row_stop - 1]
+                _deliver_rows(length, row_top, row_stop, space)
+                above = length
+            # The last candidate has none after it.
+            while above > 0 and stack.cursor[above] + 1 >= stack.kept[above]:
+                above -= 1
+            if above == 0:
                 break
-            k = stack.cursor[depth]
-            stack.cursor[depth] = k + 1
-            low, high = stack.starts[depth, k], stack.starts[depth, k + 1]
-            node = stack.base[depth] + k
-            node_rows, node_occurrences = space.rows, space.occurrences
+            k = stack.cursor[above]
+            stack.cursor[above] = k + 1
+            low, high = stack.starts[above, k], stack.starts[above, k + 1]
+            node = stack.base[above] + k
+            x_rows, x_occurrences = space.rows, space.occurrences
         found.first_children[item - first] = found.size[2] - stack.saved[2]
     return stop
 
 
 @njit(**INLINED)
-def _expand(above, node, low, high, first, occurrences, rows, limits, space):
-    """Find the antecedents one item longer than X, or two where bits are counted.
-
-    X is number `node` among the antecedents of its length, ``above + 1``, and occurs at low..high; its
-    last item is candidate ``first - 1`` of stack entry `above`, so the candidates from `first` on can
-    extend it. Returns 1 if the search must go on below X (entry ``above + 1`` is then filled), 0 if not,
-    -1 if ``found`` is full.
-    """
-    min_count, max_antecedent, _ = limits
-    stack, scratch, found = space.stack, space.scratch, space.found
+def _write_kept(above, node, kept, stack, scratch, found):
+    """Write X with each of its candidates, which are entry ``above + 1`` then; return whether they fit."""
     length = above + 1
-    stop = stack.kept[above]
-    run_count, planes = _split_runs(low, high, occurrences, rows, min_count, scratch)
-    is_dense = stop - first <= SWEEP_RATIO * (high - low)
-    touched_count = _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, scratch)
-    kept = _keep_candidates(first, stop, is_dense, touched_count, min_count, scratch)
-    if kept == 0:
-        return 0
-    stack.base[length] = found.size[length + 1]
-    stack.kept[length] = kept
-    stack.cursor[length] = 0
     fits = found.size[0] + kept <= len(found.item[0])
-    is_inner = length + 1 < max_antecedent and kept > 1
-    in_bits = is_inner and lay_rows(
-        length, low, run_count, planes, kept, occurrences, rows, scratch, space.bits
-    )
-    row_top = row_stop = stack.row_stop[above]
-    heavy = False
-    if not in_bits:
-        for k in range(kept + 1):
-            scratch.total[k] = 0
-        row_stop, heavy = _filter_rows(
-            low,
-            run_count,
-            occurrences,
-            rows,
-            min_count,
-            space.rows,
-            stack.item_stop[above],
-            row_top,
-            is_inner,
-            scratch,
-        )
+    stack.base[length], stack.kept[length], stack.cursor[length] = found.size[length + 1], kept, 0
     for k in range(kept):
         candidate = scratch.touched[k]
         name = stack.names[above, candidate] if above else candidate
@@ -117,20 +112,9 @@ def _expand(above, node, low, high, first, occurrences, rows, limits, space):
             emit(found, length + 1, name, answer, scratch.total[k + 1], right)
         scratch.best[candidate] = 0
         scratch.new_name[candidate] = -1
-    for k in range(kept + 1):
-        scratch.total[k] = 0
-    if not fits:
-        return -1
     if above:
         found.children[length, node] = kept
-    if in_bits:
-        return 0 if search_bits(length, limits, space) else -1
-    if not is_inner or not heavy:
-        return 0
-    stack.row_stop[length] = row_stop
-    stack.item_stop[length] = space.rows.ends[row_stop - 1]
-    _deliver_rows(length, row_top, row_stop, space)
-    return 1
+    return fits
 
 
 @njit(**INLINED)
@@ -261,14 +245,18 @@ def _sort(values, size):
 
 
 @njit(**INLINED)
-def _filter_rows(low, run_count, occurrences, rows, min_count, arena, item_top, row_top, is_inner, scratch):
+def _filter_rows(
+    low, run_count, occurrences, rows, min_count, arena, item_top, row_top, is_inner, kept, scratch
+):
     """Total the kept candidates over all rows; for an inner node also write its rows to the arena.
 
     Candidate number k goes to ``total[k + 1]``.
 
-    Rows with fewer than two kept candidates can't make a longer antecedent and are left out. Returns
-    (row_stop, whether some class still has `min_count` rows).
+    Rows with fewer than two kept candidates can't make a longer antecedent and are left out. Returns where
+    those written end, `row_top` if no class has `min_count` of them.
     """
+    for k in range(kept + 1):
+        scratch.total[k] = 0
     items = rows.items
     ends = rows.ends
     weights = rows.weights
@@ -317,7 +305,7 @@ def _filter_rows(low, run_count, occurrences, rows, min_count, arena, item_top, 
             else:
                 for row in range(run_low, row_stop):
                     kept_classes[row] = -1
-    return row_stop, heavy
+    return row_stop if heavy else row_top
 
 
 @njit(**INLINED)
