@@ -171,7 +171,7 @@ def _space(job: _Job, first: int, stop: int, max_antecedent: int) -> space_kerne
             best=np.zeros(items, np.int64),
             best_class=np.empty(items, np.int32),
             total=np.zeros(items + 1, np.int64),
-            touched=np.empty(2 * items, np.int32),
+            touched=np.empty(2 * items + 1, np.int32),
             new_name=np.full(items, -1, np.int32),
             run_ends=np.empty(rows + 1, np.int64),
             run_classes=np.empty(rows + 1, np.int32),

@@ -69,7 +69,7 @@ def _lay_run(start, stop, plane, top, fill, most, stride, occurrences, rows, scr
     occurrence_rows, after = occurrences.rows, occurrences.after
     new_name, total, masks = scratch.new_name, scratch.total, bits.masks
     for slot in range(start, stop):
-        row = occurrence_rows[slot]
+        row = _place(occurrence_rows[_place(slot)])
         if not weights[row] >> plane & 1:
             continue
         if fill == 64:
@@ -82,11 +82,11 @@ def _lay_run(start, stop, plane, top, fill, most, stride, occurrences, rows, scr
         for block in range(cell, cell + stride, 64):
             masks[block] = 0
         count = 0
-        for position in range(after[slot], ends[row]):
-            name = new_name[items[position]]
+        for position in range(after[_place(slot)], ends[row]):
+            name = new_name[_place(items[_place(position)])]
             if name >= 0:
-                masks[cell + (name & -64)] |= 1 << (name & 63)
-                total[name + 1] += 1 << plane
+                masks[_place(cell + (name & -64))] |= 1 << (name & 63)
+                total[_place(name + 1)] += 1 << plane
                 count += 1
         fill += count >= 2  # else no longer antecedent can come of it
     return top, fill
@@ -183,10 +183,10 @@ def _gather_rows(above, candidate, stride, min_count, bits):
         while run < stop:
             end, count = run_stop[run], 0
             for k in range(run, end if run < heavy else run):
-                count += _count_ones(words[k * stride + candidate]) << shift[k]
+                count += _count_ones(words[_place(k * stride + candidate)]) << shift[_place(k)]
             if (count >= min_count) != turn:
                 for k in range(run, end):
-                    left = words[k * stride + candidate]
+                    left = words[_place(k * stride + candidate)]
                     while left:
                         if fill == 64 or (fill and shift[top] != shift[k]):
                             rows[top] = fill

@@ -21,6 +21,9 @@ from shortcut_miner.kernel_options import INLINED, KERNEL
 from shortcut_miner.mining.kernels_numba.bits import lay_rows, search_bits
 from shortcut_miner.mining.kernels_numba.space import SWEEP_RATIO, emit
 
+# An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
+_place = np.uint64
+
 
 @njit(**KERNEL)
 def mine_first_items(first, stop, low_item, starts, rows, occurrences, limits, space):
@@ -165,10 +168,10 @@ def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, 
             slot = run_stop
         elif is_dense and stop - first <= SWEEP_RATIO * (run_stop - slot):
             while slot < run_stop:
-                row = occurrence_rows[slot]
+                row = _place(occurrence_rows[_place(slot)])
                 weight = weights[row]
-                for position in range(after[slot], ends[row]):
-                    run[items[position]] += weight
+                for position in range(after[_place(slot)], ends[row]):
+                    run[_place(items[_place(position)])] += weight
                 slot += 1
             for candidate in range(first, stop):
                 is_better = run[candidate] > best[candidate]
@@ -178,13 +181,12 @@ def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, 
         else:
             size = touched_count
             while slot < run_stop:
-                row = occurrence_rows[slot]
+                row = _place(occurrence_rows[_place(slot)])
                 weight = weights[row]
-                for position in range(after[slot], ends[row]):
-                    candidate = items[position]
-                    if run[candidate] == 0:
-                        touched[size] = candidate
-                        size += 1
+                for position in range(after[_place(slot)], ends[row]):
+                    candidate = _place(items[_place(position)])
+                    touched[_place(size)] = candidate  # to be overwritten if it is listed already
+                    size += run[candidate] == 0
                     run[candidate] += weight
                 slot += 1
             write = touched_count
