@@ -184,10 +184,10 @@ def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, 
                 row = _place(occurrence_rows[_place(slot)])
                 weight = weights[row]
                 for position in range(after[_place(slot)], ends[row]):
-                    candidate = _place(items[_place(position)])
-                    touched[_place(size)] = candidate  # to be overwritten if it is listed already
-                    size += run[candidate] == 0
-                    run[candidate] += weight
+                    met = _place(items[_place(position)])
+                    touched[_place(size)] = met  # to be overwritten if it is listed already
+                    size += run[met] == 0
+                    run[met] += weight
                 slot += 1
             write = touched_count
             for t in range(touched_count, size):

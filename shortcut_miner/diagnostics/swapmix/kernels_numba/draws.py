@@ -9,7 +9,7 @@ take because of where they are (its own image, or itself) are a short ascending 
 
 # mypy: disallow-untyped-decorators=False, disallow-untyped-defs=False, disallow-incomplete-defs=False
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -20,6 +20,7 @@ from shortcut_miner.kernel_options import KERNEL, STEP
 # Numbers of random words, as int64: what takes a literal would be compiled for each of them.
 CLASS_DONOR, PADDING_CLASS, ATTRIBUTE_DONOR, TRAINING, ATTRIBUTE = np.arange(1, 6)
 _IS_SWAPPED, _IS_BY_CLASS, _SLOT, _DONOR, _PADDING, _ATTRIBUTES = np.arange(6)  # of a training pair
+_ONE: Any = np.int64(1)
 BY_CLASS, BY_ATTRIBUTE = 1, 2
 
 
@@ -360,7 +361,7 @@ def _train_by_attribute(pair, one, key, objects, donors, limits, moved, values, 
         pair,
         objects,
         donors,
-        Limits(np.int64(1), limits.pads, limits.max_cosine),
+        Limits(_ONE, limits.pads, limits.max_cosine),
         moved,
         values,
         rows,
