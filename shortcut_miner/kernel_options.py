@@ -22,3 +22,6 @@ STEP = {
     "_nrt": False,
     "error_model": "numpy",
 }
+# The same where it is called for every node of a search: passing all arrays of a working memory takes longer
+# than what is done with them.
+INLINED = {**STEP, "forceinline": True}

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from shortcut_miner.timing import OnStage
 
 # What a search needs, with that of any --superset-filter, and what one of its shards needs.
-KERNELS = ("filter", "mine", "pairs", ROW_DIGESTS, "rows", "space")
-KERNELS_OF_A_SHARD = ("mine", "pairs", "rows", "space", IN_SHARDS)
+KERNELS = ("bits", "filter", "mine", ROW_DIGESTS, "rows", "space")
+KERNELS_OF_A_SHARD = ("bits", "mine", "rows", "space", IN_SHARDS)
 RulesShown = Annotated[int, Parameter(group=OUTPUT, validator=Number(gte=0), help="Most rules to print.")]
 
 

@@ -92,13 +92,18 @@ class Antecedents:
         return sum(len(level.items) for level in self.levels[1:])
 
     def paths(self, size: int, which: Ints) -> Numbers:
-        """Return int32[len(which), size]: the items of antecedents of one length, in the miner's numbers."""
+        """Return int32[len(which), size]: the items of antecedents of one length, in the miner's numbers.
+
+        `which` ascends.
+        """
         paths = np.empty((len(which), size), np.int32)
         node = which
-        for depth in range(size, 0, -1):
+        for depth in range(size if len(which) else 0, 0, -1):
             paths[:, depth - 1] = self.levels[depth].items[node]
             starts = self.levels[depth - 1].starts
-            node = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[node]
+            low, high = np.searchsorted(starts, node[[0, -1]], side="right") - 1
+            children = np.diff(starts[low : high + 2])
+            node = np.repeat(np.arange(low, high + 1), children)[node - starts[low]]
         return paths
 
 

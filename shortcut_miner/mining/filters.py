@@ -11,10 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.mining.antecedents import Antecedents, Mask
-from shortcut_miner.mining.arrays import Ints
+from shortcut_miner.mining.arrays import Level
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.mining.threads import blocks
 from shortcut_miner.options import SupersetFilter
+
+# So many antecedents are looked at together that what is made of them on the way stays in the cache.
+_BLOCK = 1 << 15
 
 
 def is_confident(
@@ -22,15 +26,17 @@ def is_confident(
 ) -> Mask:
     """Return rule_count / antecedent_count >= min_confidence, exactly.
 
-    The threshold is the decimal number as written (0.3 is 3/10). Floats decide wherever they can't be
-    wrong; the few pairs on the edge are compared as fractions.
+    The threshold is the decimal number as written (0.3 is 3/10). Where it has too many digits for products in
+    int64, floats decide wherever they can't be wrong; the few pairs on the edge are compared as fractions.
 
     >>> is_confident(np.array([3, 2]), np.array([10, 7]), 0.3).tolist()
     [True, False]
     """
+    exact = Fraction(repr(float(min_confidence)))
+    if int(antecedent_count.max(initial=0)) * exact.denominator < 1 << 63:
+        return rule_count * exact.denominator >= antecedent_count * exact.numerator
     threshold = min_confidence * antecedent_count
     confident = rule_count >= threshold
-    exact = Fraction(repr(float(min_confidence)))
     for k in np.flatnonzero(np.abs(rule_count - threshold) <= 1e-9 * np.maximum(antecedent_count, 1)):
         confident[k] = int(rule_count[k]) >= exact * int(antecedent_count[k])
     return confident
@@ -65,28 +71,40 @@ def select_rules(
     antecedents: Antecedents, dropped: list[Mask], min_confidence: float, empty_rule: bool
 ) -> tuple[RuleArrays, Mask]:
     """Return the confident rules in vocabulary numbers, and which of them the superset filter drops."""
-    chosen: list[Ints] = []
-    for size, level in enumerate(antecedents.levels):
-        is_rule = size > 0 or (empty_rule and level.best_class[0] >= 0)
-        confident = is_confident(level.rule_count, level.antecedent_count, min_confidence)
-        chosen.append(np.flatnonzero(confident & is_rule))
-    count = sum(map(len, chosen))
+    chosen = [
+        _confident_in(level, min_confidence) & (size > 0 or (empty_rule and level.best_class[0] >= 0))
+        for size, level in enumerate(antecedents.levels)
+    ]
+    count = sum(map(np.count_nonzero, chosen))
     rules = RuleArrays(
-        items=np.full((count, len(chosen) - 1), np.iinfo(np.int32).max, np.int32),
+        items=np.full((count, len(chosen) - 1), -1, np.int32),
         answers=np.empty(count, np.int32),
         antecedent_count=np.empty(count, np.int64),
         rule_count=np.empty(count, np.int64),
     )
     is_dropped = np.empty(count, np.bool_)
     first = 0
-    for size, (level, which) in enumerate(zip(antecedents.levels, chosen, strict=True)):
-        place = slice(first, first + len(which))
-        rules.items[place, :size] = antecedents.item_names[antecedents.paths(size, which)]
-        rules.answers[place] = level.best_class[which]
-        rules.antecedent_count[place] = level.antecedent_count[which]
-        rules.rule_count[place] = level.rule_count[which]
-        is_dropped[place] = dropped[size][which]
-        first = place.stop
-    rules.items.sort(axis=1)
-    rules.items[rules.items == np.iinfo(np.int32).max] = -1
+    for size, (level, is_chosen) in enumerate(zip(antecedents.levels, chosen, strict=True)):
+        for low, high in blocks(len(is_chosen), _BLOCK):
+            which = low + np.flatnonzero(is_chosen[low:high])
+            place = slice(first, first + len(which))
+            items = antecedents.item_names[antecedents.paths(size, which)]
+            items.sort(axis=1)
+            rules.items[place, :size] = items
+            rules.answers[place] = level.best_class[which]
+            rules.antecedent_count[place] = level.antecedent_count[which]
+            rules.rule_count[place] = level.rule_count[which]
+            is_dropped[place] = dropped[size][which]
+            first = place.stop
     return rules, is_dropped
+
+
+def _confident_in(level: Level, min_confidence: float) -> Mask:
+    """Return :func:`is_confident` of each antecedent of one length."""
+    return np.concatenate(
+        [
+            is_confident(level.rule_count[low:high], level.antecedent_count[low:high], min_confidence)
+            for low, high in blocks(len(level.items), _BLOCK)
+        ]
+        or [np.empty(0, np.bool_)]
+    )

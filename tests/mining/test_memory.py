@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from shortcut_miner import free_memory
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining import memory
-from shortcut_miner.mining.jobs_numba.gathered import Gathered
-from shortcut_miner.mining.kernels_numba.space import Found
+from shortcut_miner.mining.jobs_numba.gathered import Gathered, Part
 
 FEW, MANY, MORE = 20, 55, 72  # items: 6,195, 368,830 and 1,091,058 antecedents, all of them rules
 BLOCKS = 130e6  # what blocks of the table and row groups take, from some number of rules on
@@ -132,8 +131,8 @@ def test_the_cap_bounds_the_memory(tmp_path: Path) -> None:
         mine(table_of(FEW, tmp_path)), mine(table_of(110, tmp_path), "--max-rules", cap)
     )
     assert (code, cut_code) == (0, 3)
-    # And for each of the two threads a buffer of 2^19 antecedents, 29 bytes each, and a part copied from it.
-    assert peak - few < cap * memory.BYTES_AN_ANTECEDENT + 4 * 29 * (1 << 19) + BLOCKS
+    # And for each of the two threads a buffer of 2^18 antecedents, 28 bytes each, and a part copied from it.
+    assert peak - few < cap * memory.BYTES_AN_ANTECEDENT + 4 * 28 * (1 << 18) + BLOCKS
     kept = pl.scan_parquet(tmp_path / "110" / "rules.parquet").select(pl.len()).collect().item()
     assert kept == 110 + sum(comb(59, size) for size in (2, 3, 4)) <= cap
 
@@ -211,12 +210,11 @@ class TestFreeMemory:
         )
 
 
-def part(first_item: int, size: int) -> Found:
-    """Return `size` antecedents below one first item."""
-    numbers = np.full(size, first_item, np.int64)
-    length = np.full(size, 2, np.int8)
+def part(first_item: int, size: int) -> Part:
+    """Return `size` antecedents of two items below one first item."""
     counts = np.zeros(size, np.int64)
-    return Found(length, numbers, counts.astype(np.int32), counts.astype(np.int32), counts, counts, counts)
+    numbers = counts.astype(np.int32)
+    return Part(first_item, np.array([size], np.int32), [[numbers, numbers, counts, counts, numbers]])
 
 
 @given(st.data())
@@ -232,20 +230,20 @@ def test_what_is_gathered_is_the_same_in_any_order_and_never_more_than_fits(data
         chunk = waiting.pop(data.draw(st.integers(0, len(waiting) - 1)))
         if gathered.is_open(chunk):
             one = chunks[chunk][done[chunk]]
-            is_too_large = len(one.item) > gathered.left(chunk) and data.draw(st.booleans())
+            is_too_large = len(one) > gathered.left(chunk) and data.draw(st.booleans())
             if is_too_large:
                 gathered.skip(chunk)
             else:
                 gathered.add(chunk, one)
             done[chunk] += 1
-        held = sum(len(one.item) for parts in gathered._parts for one in parts)
+        held = sum(len(one) for parts in gathered._parts for one in parts)
         assert held <= room + 9
     expected, left = [], room
     for one in (one for parts in reversed(chunks) for one in reversed(parts)):
-        if len(one.item) > left:
+        if len(one) > left:
             break
-        expected.insert(0, int(one.parent[0]))
-        left -= len(one.item)
-    found = [int(one.parent[0]) for parts in gathered.whole_first_items() for one in parts if len(one.item)]
+        expected.insert(0, one.first)
+        left -= len(one)
+    found = [one.first for one in gathered.whole_first_items() if len(one)]
     assert found == expected
     assert gathered.is_complete == (sum(map(sum, sizes)) <= room)

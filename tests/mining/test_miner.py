@@ -14,7 +14,7 @@ from shortcut_miner.encoding import encode_lists
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.jobs_numba import mine as jobs
-from shortcut_miner.mining.kernels_numba.pairs import PAIR_LIMIT
+from shortcut_miner.mining.kernels_numba.bits import PAIR_LIMIT
 from shortcut_miner.mining.miner import Antecedents, MiningConfig, mine_antecedents
 from shortcut_miner.mining.search import search_rules
 from shortcut_miner.transactions import Transactions, Vocabulary
@@ -287,7 +287,6 @@ class TestOutputBuffer:
             expected = mine(transactions, 3, max_antecedent)
             with monkeypatch.context() as patch:
                 patch.setattr(jobs, "_FIRST_BUFFER", room)
-                patch.setattr(jobs, "_BUFFERS_SHARE", 1 << 60)
                 patch.setattr(jobs, "_CHUNKS_A_THREAD", chunks)
                 small = mine(transactions, 3, max_antecedent)
             assert expected.count > 60
@@ -297,13 +296,36 @@ class TestOutputBuffer:
         transactions = encode(skewed_rows(120, 16, seed=6))
         count = mine(transactions, 3).count
         monkeypatch.setattr(jobs, "_FIRST_BUFFER", 1)
-        monkeypatch.setattr(jobs, "_BUFFERS_SHARE", 1 << 60)
         assert mine(transactions, 3, max_rules=count).is_complete
         assert not mine(transactions, 3, max_rules=count - 1).is_complete
 
 
+class TestBits:
+    """Rows kept as bits, in words of 64 rows and 64 candidates, and rows that do not fit into these."""
+
+    @pytest.mark.parametrize("max_antecedent", [2, 3, 4, 5])
+    @pytest.mark.parametrize("most_weight", [1, 9, 1 << 40])
+    def test_whatever_fits_the_same_is_found(
+        self, monkeypatch: pytest.MonkeyPatch, most_weight: int, max_antecedent: int
+    ) -> None:
+        random = np.random.default_rng(31)
+        held = [random.choice(90, random.integers(2, 9), replace=False) % 70 for _ in range(700)]
+        rows = [sorted({f"w{k:02}" for k in some}) for some in held]
+        answers = [f"a{k}" for k in np.minimum(random.geometric(0.5, len(rows)), 5)]
+        weights = random.integers(1, most_weight + 1, len(rows)).tolist()
+        table = Table(reference.word_rows(rows, answers), weights)
+        min_count = 4 * (most_weight + 1) // 2
+        found = []
+        for masks in (1, 640, 5000, 1 << 18):
+            monkeypatch.setattr(jobs, "_MASKS", masks)
+            found.append(mine(encode(table), min_count, max_antecedent))
+        assert len(found[0].levels[2].items) > 300
+        assert all(same_levels(found[0], other) for other in found[1:])
+        assert_equals_brute_force(table, min_count, max_antecedent)
+
+
 class TestManyCandidates:
-    """Nodes with more candidates than the pair matrix takes, and nodes with fewer."""
+    """Nodes with more candidates than are tried in pairs, and nodes with fewer."""
 
     def test_dense_rows_equal_matrix_products(self) -> None:
         random = np.random.default_rng(8)

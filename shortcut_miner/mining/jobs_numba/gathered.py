@@ -1,11 +1,41 @@
 """What the chunks of a search find: kept as far as it fits, and laid out as one sorted array a length."""
 
+import dataclasses
+import itertools
 import threading
+from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
-from shortcut_miner.mining.arrays import Ints, Level
+from shortcut_miner.mining.arrays import Ints, Level, Numbers
 from shortcut_miner.mining.kernels_numba.space import Found
+
+_Integer = TypeVar("_Integer", bound=np.integer)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Part:
+    """What was found below consecutive first items.
+
+    Attributes
+    ----------
+    first : int
+        The first of these items.
+    first_children : int32[first items]
+        How many antecedents of two items each one begins.
+    fields : list per length from 2 on
+        The item, best class, antecedent count, rule count and number of children of each antecedent, in the
+        order of the search.
+    """
+
+    first: int
+    first_children: Numbers
+    fields: list[list[npt.NDArray[np.integer]]]
+
+    def __len__(self) -> int:
+        """Return the number of antecedents."""
+        return sum(len(item) for item, *_ in self.fields)
 
 
 class Gathered:
@@ -26,7 +56,7 @@ class Gathered:
         self.growing = threading.Lock()
         self.is_complete = True
         self._room = room
-        self._parts: list[list[Found]] = [[] for _ in range(chunks)]
+        self._parts: list[list[Part]] = [[] for _ in range(chunks)]
         self._sizes = [0] * chunks
         self._open = 0  # chunks before this one can't add to the result
         self._lock = threading.Lock()
@@ -40,12 +70,12 @@ class Gathered:
         with self._lock:
             return self._room - sum(self._sizes[chunk + 1 :])
 
-    def add(self, chunk: int, part: Found) -> None:
+    def add(self, chunk: int, part: Part) -> None:
         """Keep a part of a chunk, after its earlier ones."""
         with self._lock:
             if self.is_open(chunk):
                 self._parts[chunk].append(part)
-                self._sizes[chunk] += len(part.item)
+                self._sizes[chunk] += len(part)
                 self._drop_what_lies_before()
 
     def skip(self, chunk: int) -> None:
@@ -57,14 +87,14 @@ class Gathered:
                 self._parts[earlier].clear()
                 self._sizes[earlier] = 0
 
-    def whole_first_items(self) -> list[list[Found]]:
-        """Return the parts of each chunk, from the first item on that fits into `room`, and forget them."""
+    def whole_first_items(self) -> list[Part]:
+        """Return the parts in order, from the first item on that fits into `room`, and forget them."""
         beyond = sum(self._sizes) - self._room
-        if beyond > 0:
-            parts = next(parts for parts, size in zip(self._parts, self._sizes, strict=True) if size)
-            parts[0] = _trailing_first_items(parts[0], len(parts[0].item) - beyond)
         chunks, self._parts = self._parts, []
-        return chunks
+        parts = [part for part in itertools.chain.from_iterable(chunks) if len(part)]
+        if beyond > 0:
+            parts[0] = _without_first(parts[0], beyond)
+        return parts
 
     def _drop_what_lies_before(self) -> None:
         size = sum(self._sizes)
@@ -72,7 +102,7 @@ class Gathered:
             self.is_complete = False
             first = next(chunk for chunk, count in enumerate(self._sizes) if count)
             self._open = max(self._open, first)
-            part = len(self._parts[first][0].item)
+            part = len(self._parts[first][0])
             if size - part < self._room:
                 break  # the result starts within this part
             self._parts[first].pop(0)
@@ -80,78 +110,51 @@ class Gathered:
             size -= part
 
 
-def used(found: Found) -> Found:
-    """Return a copy of what a buffer holds."""
-    return Found(*[*(field[: found.size[0]].copy() for field in found[:-1]), found.size.copy()])
+def used(found: Found, first: int, stop: int) -> Part:
+    """Return a copy of what a buffer holds of the first items first..stop-1."""
+    fields = [[field[length, :size].copy() for field in found[:5]] for length, size in enumerate(found.size)]
+    return Part(first, found.first_children[: stop - first].copy(), fields[2:])
 
 
-def _trailing_first_items(part: Found, room: int) -> Found:
-    """Return what belongs to the last first items that fit into `room` together."""
-    # Entries follow the search: those of length 2, whose parent is the first item, start its group.
-    first_item = np.maximum.accumulate(np.where(part.length == 2, part.parent, -1))
-    starts = np.append(np.flatnonzero(np.diff(first_item)) + 1, len(first_item))
-    start = int(starts[len(first_item) - starts <= room].min())
-    return Found(*[*(field[start:] for field in part[:-1]), part.size])
+def _without_first(part: Part, beyond: int) -> Part:
+    """Return a part without so many of its first items that it has `beyond` antecedents less, or more."""
+    ends, last = [], np.arange(1, len(part.first_children) + 1)
+    below: npt.NDArray[np.integer] = part.first_children
+    for *_, children in part.fields:
+        last = np.concatenate(([0], np.cumsum(below)))[last]
+        ends.append(last)
+        below = children
+    cut = int(np.searchsorted(np.sum(ends, axis=0), beyond))
+    fields = [[field[end[cut] :] for field in level] for end, level in zip(ends, part.fields, strict=True)]
+    return Part(part.first + cut + 1, part.first_children[cut + 1 :], fields)
 
 
-def laid_out(
-    chunks: list[list[Found]], max_antecedent: int, first_level: Level, lowest: int = 0
-) -> list[Level]:
-    """Return the antecedents of each length from 1 on, those of 2 and more from what the chunks found.
+def laid_out(parts: list[Part], max_antecedent: int, first_level: Level, lowest: int = 0) -> list[Level]:
+    """Return the antecedents of each length from 1 on, those of 2 and more from the parts, which are emptied.
 
-    `first_level` lists the first items from number `lowest` on, without gaps. The chunks are emptied on the
-    way, so that nothing is in memory twice.
+    `first_level` lists the first items from number `lowest` on, without gaps.
     """
-    sizes = np.zeros(max_antecedent + 1, np.int64)
-    for part in (part for parts in chunks for part in parts):
-        sizes += np.bincount(part.length, minlength=len(sizes))
-    levels = [_empty_level(size) for size in sizes.tolist()]
-    parents = [np.empty(size, np.int64) for size in sizes.tolist()]
-    done = np.zeros(max_antecedent + 1, np.int64)
-    for parts in chunks:
-        # Parents count from the chunk's first antecedent of the length below, of those before its first part
-        # too; for length 2 they are items.
-        shift = done - (_counts_before(parts[0], len(done)) if parts else 0)
-        shift[1] = -lowest
-        parts.reverse()
-        while parts:
-            part = parts.pop()
-            for length in range(2, max_antecedent + 1):
-                here = np.flatnonzero(part.length == length)
-                place = slice(done[length], done[length] + len(here))
-                _fill(levels[length], place, part, here)
-                parents[length][place] = part.parent[here] + shift[length - 1]
-                done[length] = place.stop
-    levels[1] = first_level
+    children = np.zeros(len(first_level.items), np.int64)
+    for part in parts:
+        low = part.first - lowest
+        children[low : low + len(part.first_children)] = part.first_children
+    levels = [first_level]
     for length in range(2, max_antecedent + 1):
-        children = np.bincount(parents[length], minlength=len(levels[length - 1].items))
-        starts = np.concatenate(([0], np.cumsum(children)))
-        levels[length - 1] = levels[length - 1]._replace(starts=starts)
-    return levels[1:]
+        levels[-1] = levels[-1]._replace(starts=np.concatenate(([0], np.cumsum(children))))
+        items, best_class = (_joined(parts, length - 2, np.dtype(np.int32)) for _ in range(2))
+        antecedent_count, rule_count, children = (
+            _joined(parts, length - 2, np.dtype(np.int64)) for _ in range(3)
+        )
+        starts = no_children(len(items))
+        levels.append(Level(items, best_class, antecedent_count, rule_count, starts))
+    return levels
 
 
-def _counts_before(part: Found, lengths: int) -> Ints:
-    """Return how many antecedents of each length its chunk found before a part."""
-    return part.size[:lengths] - np.bincount(part.length, minlength=lengths)
-
-
-def _fill(level: Level, place: slice, part: Found, here: Ints) -> None:
-    level.items[place] = part.item[here]
-    level.best_class[place] = part.best_class[here]
-    level.antecedent_count[place] = part.antecedent_count[here]
-    level.rule_count[place] = part.rule_count[here]
+def _joined(parts: list[Part], level: int, dtype: np.dtype[_Integer]) -> npt.NDArray[_Integer]:
+    """Return the next field of one length, of all parts, which give it up."""
+    return np.concatenate([np.empty(0, dtype), *(part.fields[level].pop(0) for part in parts)], dtype=dtype)
 
 
 def no_children(count: int) -> Ints:
     """Return the ``starts`` of antecedents that have no longer ones."""
     return np.zeros(count + 1, np.int64)
-
-
-def _empty_level(size: int) -> Level:
-    return Level(
-        items=np.empty(size, np.int32),
-        best_class=np.empty(size, np.int32),
-        antecedent_count=np.empty(size, np.int64),
-        rule_count=np.empty(size, np.int64),
-        starts=no_children(size),
-    )

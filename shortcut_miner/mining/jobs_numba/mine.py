@@ -13,9 +13,8 @@ import numpy as np
 
 from shortcut_miner.mining.antecedents import Antecedents, MiningConfig, root_level
 from shortcut_miner.mining.arrays import Ints, Level, Numbers
-from shortcut_miner.mining.jobs_numba.gathered import Gathered, laid_out, no_children, used
+from shortcut_miner.mining.jobs_numba.gathered import Gathered, Part, laid_out, no_children, used
 from shortcut_miner.mining.kernels_numba import mine as mine_kernels
-from shortcut_miner.mining.kernels_numba import pairs as pair_kernels
 from shortcut_miner.mining.kernels_numba import rows as row_kernels
 from shortcut_miner.mining.kernels_numba import space as space_kernels
 from shortcut_miner.mining.kernels_numba.space import Found
@@ -26,10 +25,10 @@ from shortcut_miner.transactions import Transactions
 # chunk costs a pass over all rows, and two a thread even out what estimates of work miss.
 _CHUNKS_A_THREAD, _FEW_CHUNKS = 4, 2
 _LEAST_WORK = 1 << 22
-# A thread's output buffer has room for this many antecedents, or for its share of a fraction of all that may
-# be kept; memory is taken as it is filled.
-_FIRST_BUFFER = 1 << 19
-_BUFFERS_SHARE = 16
+# A thread's output buffer has room for this many antecedents, more where one first item has more.
+_FIRST_BUFFER = 1 << 18
+# What a node's rows take as bits, at most: 2 MB twice.
+_MASKS = 1 << 18
 
 
 def mine_antecedents(
@@ -64,10 +63,10 @@ def _found_from(
 ) -> Antecedents:
     """Return the antecedents whose first item is one of the miner's first..stop-1."""
     root = root_level(rows, stop - first)
-    chunks, is_complete = _search(job, first, stop, config, threads or thread_count())
+    parts, is_complete = _search(job, first, stop, config, threads or thread_count())
     *singles, _ = (field[first:stop] for field in job.first_level)
     first_level = Level._make((*singles, no_children(stop - first)))
-    levels = laid_out(chunks, config.max_antecedent, first_level, first)
+    levels = laid_out(parts, config.max_antecedent, first_level, first)
     return Antecedents((root, *levels), job.item_names, is_complete)
 
 
@@ -90,19 +89,15 @@ def _prepare(transactions: Transactions, min_count: int, order: Numbers | None) 
     known = np.flatnonzero(transactions.classes >= 0)
     by_class = known[np.argsort(transactions.classes[known], kind="stable")]
     item_count = transactions.vocabulary.item_count
-    total, best, best_class = row_kernels.count_items(
-        transactions.offsets,
-        transactions.items,
-        by_class,
-        transactions.classes,
-        transactions.weights,
-        item_count,
-    )
+    classes, weights = transactions.classes[by_class], transactions.weights[by_class]
+    offsets, items = row_kernels.order_rows(transactions.offsets, transactions.items, by_class)
+    total, best, best_class = row_kernels.count_items(offsets, items, classes, weights, item_count)
     order = np.argsort(total, kind="stable").astype(np.int32) if order is None else order
     names = order[best[order] >= min_count]
     number = np.full(item_count, -1, np.int32)
     number[names] = np.arange(len(names), dtype=np.int32)
-    offsets, items = row_kernels.project_rows(transactions.offsets, transactions.items, by_class, number)
+    in_order = np.arange(len(classes))
+    offsets, items = row_kernels.project_rows(offsets, items, in_order, number)
     holders, work = row_kernels.item_work(offsets, items, len(names))
     first_level = Level(
         np.arange(len(names), dtype=np.int32),
@@ -114,8 +109,8 @@ def _prepare(transactions: Transactions, min_count: int, order: Numbers | None) 
     return _Job(
         offsets,
         items,
-        transactions.classes[by_class],
-        transactions.weights[by_class],
+        classes,
+        weights,
         holders,
         work,
         names,
@@ -123,9 +118,7 @@ def _prepare(transactions: Transactions, min_count: int, order: Numbers | None) 
     )
 
 
-def _search(
-    job: _Job, first: int, stop: int, config: MiningConfig, threads: int
-) -> tuple[list[list[Found]], bool]:
+def _search(job: _Job, first: int, stop: int, config: MiningConfig, threads: int) -> tuple[list[Part], bool]:
     """Search below the first items first..stop-1, chunk by chunk.
 
     Returns what is kept of each chunk, and whether that is all there is.
@@ -141,14 +134,13 @@ def _search(
     count = min(_CHUNKS_A_THREAD * threads, max(few, int(work.sum()) // _LEAST_WORK))
     chunks = [(first + low, first + high) for low, high in shares(work, count)]
     gathered = Gathered(len(chunks), max(max_rules - (stop - first), 0))
-    buffer_room = max(_FIRST_BUFFER, max_rules // (_BUFFERS_SHARE * threads))
     local = threading.local()
 
     def search_chunk(number: int) -> None:
         if not gathered.is_open(number):
             return
         if not hasattr(local, "space"):
-            local.space = _space(job, first, stop, config.max_antecedent, buffer_room)
+            local.space = _space(job, first, stop, config.max_antecedent)
         _search_chunk(job, config, local.space, gathered, number, *chunks[number])
 
     with ThreadPoolExecutor(threads) as pool:
@@ -157,12 +149,12 @@ def _search(
     return gathered.whole_first_items(), gathered.is_complete
 
 
-def _space(job: _Job, first: int, stop: int, max_antecedent: int, buffer_room: int) -> space_kernels.Space:
+def _space(job: _Job, first: int, stop: int, max_antecedent: int) -> space_kernels.Space:
     """Return one thread's working memory, large enough for the largest of the first items first..stop-1."""
     depth = max_antecedent - 1
     items = len(job.item_names)
+    words = _MASKS // 64 * depth + 1
     rows, most_work = int(job.holders[first:stop].max()), int(job.work[first:stop].max())
-    cells = pair_kernels.PAIR_LIMIT**2
     return space_kernels.Space(
         rows=row_kernels.Rows(
             items=np.empty(most_work * depth, np.int32),
@@ -179,15 +171,26 @@ def _space(job: _Job, first: int, stop: int, max_antecedent: int, buffer_room: i
             best=np.zeros(items, np.int64),
             best_class=np.empty(items, np.int32),
             total=np.zeros(items + 1, np.int64),
-            touched=np.empty(2 * items, np.int32),
+            touched=np.empty(2 * items + 1, np.int32),
             new_name=np.full(items, -1, np.int32),
             run_ends=np.empty(rows + 1, np.int64),
             run_classes=np.empty(rows + 1, np.int32),
-            pair_run=np.zeros(cells, np.int64),
-            pair_best=np.zeros(cells, np.int64),
-            pair_class=np.empty(cells, np.int32),
-            pair_total=np.zeros(cells, np.int64),
-            pair_touched=np.empty(cells, np.int32),
+        ),
+        bits=space_kernels.Bits(
+            masks=np.empty(_MASKS * depth, np.int64),
+            words=np.empty(_MASKS * depth, np.int64),
+            rows=np.empty(words, np.int64),
+            shift=np.empty(words, np.int64),
+            same_run=np.empty(words, np.int64),
+            classes=np.empty(words, np.int32),
+            run_stop=np.empty(words, np.int64),
+            source=np.empty(64 * words, np.int64),
+            turned=np.empty(128, np.int64),
+            candidates=np.empty((max_antecedent + 1, items), np.int32),
+            low=np.empty(max_antecedent + 1, np.int64),
+            heavy=np.empty(max_antecedent + 1, np.int64),
+            stop=np.empty(max_antecedent + 1, np.int64),
+            limit=np.array([_MASKS]),
         ),
         stack=space_kernels.Stack(
             cursor=np.zeros(max_antecedent + 1, np.int64),
@@ -200,19 +203,20 @@ def _space(job: _Job, first: int, stop: int, max_antecedent: int, buffer_room: i
             names=np.empty((max_antecedent + 1, items), np.int32),
             starts=np.empty((max_antecedent + 1, items + 1), np.int64),
         ),
-        found=_empty_found(buffer_room, max_antecedent),
+        found=_empty_found(_FIRST_BUFFER, max_antecedent, stop - first),
     )
 
 
-def _empty_found(room: int, max_antecedent: int) -> Found:
+def _empty_found(room: int, max_antecedent: int, first_items: int) -> Found:
+    shape = max_antecedent + 1, room  # memory is taken as it is filled
     return Found(
-        length=np.empty(room, np.int8),
-        parent=np.empty(room, np.int64),
-        item=np.empty(room, np.int32),
-        best_class=np.empty(room, np.int32),
-        antecedent_count=np.empty(room, np.int64),
-        rule_count=np.empty(room, np.int64),
-        size=np.zeros(max_antecedent + 2, np.int64),
+        item=np.empty(shape, np.int32),
+        best_class=np.empty(shape, np.int32),
+        antecedent_count=np.empty(shape, np.int64),
+        rule_count=np.empty(shape, np.int64),
+        children=np.empty(shape, np.int32),
+        first_children=np.empty(first_items, np.int32),
+        size=np.empty(max_antecedent + 1, np.int64),
     )
 
 
@@ -234,30 +238,27 @@ def _search_chunk(
     occurrences = row_kernels.Occurrences(np.arange(len(rows.starts), dtype=np.int32), rows.starts)
 
     def search(first: int, stop: int, space: space_kernels.Space) -> int:
-        space.found.size[0] = 0
         return int(
             mine_kernels.mine_first_items(
                 first, stop, low_item, starts, rows, occurrences, limits, space
             )
         )  # fmt: skip
 
-    space.found.size[:] = 0
     while first < stop and gathered.is_open(number):
         reached = search(first, stop, space)
         if reached > first:
-            gathered.add(number, used(space.found))
+            gathered.add(number, used(space.found, first, reached))
             first = reached
         else:
             # More than a full buffer lies below one item. Of the larger buffers there is one at a time.
             with gathered.growing:
                 larger = space
-                while reached == first and len(larger.found.item) < gathered.left(number):
-                    room = min(2 * len(larger.found.item), gathered.left(number))
-                    found = _empty_found(room, config.max_antecedent)._replace(size=space.found.size)
-                    larger = larger._replace(found=found)
+                while reached == first and (room := larger.found.item.shape[1]) < gathered.left(number):
+                    room = min(2 * room, gathered.left(number))
+                    larger = larger._replace(found=_empty_found(room, config.max_antecedent, 1))
                     reached = search(first, first + 1, larger)
                 if reached == first:  # more than all that is left
                     gathered.skip(number)
                 else:
-                    gathered.add(number, used(larger.found))
+                    gathered.add(number, used(larger.found, first, reached))
             first += 1

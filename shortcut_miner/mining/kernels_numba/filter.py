@@ -10,6 +10,8 @@ from numba import njit
 
 from shortcut_miner.kernel_options import KERNEL, STEP
 
+# An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
+_place = np.uint64
 # When one run is this many times longer than the other, bisection beats a merge.
 _BISECT_RATIO = 8
 
@@ -65,17 +67,18 @@ def drop_immediate(first, stop, two_below, below, level, below_links, links, dro
                 other, other_stop = other_starts[subset], other_starts[subset + 1]
             bisect = (other_stop - other) > _BISECT_RATIO * (high - low)
             for child in range(low, high):
-                item = items[child]
+                item = items[_place(child)]
                 if bisect:
                     match = find_child(other_items, other, other_stop, item)
                 else:
-                    while other < other_stop and other_items[other] < item:
+                    while other < other_stop and other_items[_place(other)] < item:
                         other += 1
-                    match = other if other < other_stop and other_items[other] == item else -1
+                    match = other if other < other_stop and other_items[_place(other)] == item else -1
                 if keep_links:
                     links[child, missing] = match
-                if match >= 0 and other_answer[match] == answer[child]:
-                    dropped[child] |= other_right[match] * rows[child] >= right[child] * other_rows[match]
+                if match >= 0 and other_answer[_place(match)] == answer[_place(child)]:
+                    most = other_right[_place(match)] * rows[_place(child)]
+                    dropped[_place(child)] |= most >= right[_place(child)] * other_rows[_place(match)]
 
 
 @njit(**STEP)

@@ -8,8 +8,8 @@ keep a node small:
 - only classes with ``min_count`` rows in the node (*heavy* runs) can make a rule there or below;
   the other rows count in totals only and carry class -1 from then on;
 - candidates are renumbered 0..t-1 at every node, so counters stay dense and in cache;
-- at the last but one level the pairs of candidates are counted in a t x t matrix, which gives the
-  last two levels of the search from one pass over the rows.
+- at the last but one level rows become bits, and the last two levels of the search follow from counting
+  these (see ``bits.py``).
 
 The idea of delivering occurrences is LCM's (Uno et al., 2004); the class runs are ours.
 """
@@ -17,9 +17,12 @@ The idea of delivering occurrences is LCM's (Uno et al., 2004); the class runs a
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import KERNEL, STEP
-from shortcut_miner.mining.kernels_numba.pairs import PAIR_LIMIT, count_pairs
+from shortcut_miner.kernel_options import INLINED, KERNEL
+from shortcut_miner.mining.kernels_numba.bits import lay_rows, search_bits
 from shortcut_miner.mining.kernels_numba.space import SWEEP_RATIO, emit
+
+# An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
+_place = np.uint64
 
 
 @njit(**KERNEL)
@@ -32,117 +35,120 @@ def mine_first_items(first, stop, low_item, starts, rows, occurrences, limits, s
     caller can go on with a new buffer. The search keeps its own stack: compiled recursion can't be cached
     on disk.
     """
-    stack, found = space.stack, space.found
-    stack.kept[0] = limits[2]  # entry 0: all items are candidates
+    min_count, max_antecedent, item_count = limits
+    stack, scratch, found = space.stack, space.scratch, space.found
+    for k in range(len(found.size)):
+        found.size[k] = 0
+    stack.kept[0] = item_count  # entry 0: all items are candidates
     for item in range(first, stop):
         for k in range(len(found.size)):
             stack.saved[k] = found.size[k]
+        # X is number `node` of its length; its last item is candidate k of entry `above`.
+        above = np.int64(0)  # of a literal's type, what is called here would be compiled twice
+        k = node = item
         low, high = starts[item - low_item], starts[item - low_item + 1]
-        depth = np.int64(0)  # of a literal's type, `_expand` would be compiled twice
-        status = _expand(depth, item, low, high, item + 1, occurrences, rows, limits, space)
-        depth = status
-        while status >= 0 and depth > 0:
-            k = stack.cursor[depth]
-            if k + 1 >= stack.kept[depth]:
-                depth -= 1
-                continue
-            stack.cursor[depth] = k + 1
-            low, high = stack.starts[depth, k], stack.starts[depth, k + 1]
-            node = stack.base[depth] + k
-            status = _expand(depth, node, low, high, k + 1, space.occurrences, space.rows, limits, space)
-            if status > 0:
-                depth += 1
-        if status < 0:
-            for k in range(len(found.size)):
-                found.size[k] = stack.saved[k]
-            return item
+        x_rows, x_occurrences = rows, occurrences
+        while True:
+            length, kept_above = above + 1, stack.kept[above]
+            run_count, planes = _split_runs(low, high, x_occurrences, x_rows, min_count, scratch)
+            is_dense = kept_above - k - 1 <= SWEEP_RATIO * (high - low)
+            touched_count = _count_heavy_runs(
+                low, run_count, x_occurrences, x_rows, k + 1, kept_above, is_dense, scratch
+            )
+            kept = _keep_candidates(k + 1, kept_above, is_dense, touched_count, min_count, scratch)
+            is_inner = length + 1 < max_antecedent and kept > 1
+            in_bits = is_inner and lay_rows(
+                length, low, run_count, planes, kept, x_occurrences, x_rows, scratch, space.bits
+            )
+            row_top = row_stop = stack.row_stop[above]
+            if kept and not in_bits:
+                top = stack.item_stop[above]
+                row_stop = _filter_rows(
+                    low,
+                    run_count,
+                    x_occurrences,
+                    x_rows,
+                    min_count,
+                    space.rows,
+                    top,
+                    row_top,
+                    is_inner,
+                    kept,
+                    scratch,
+                )
+            fits = _write_kept(above, node, kept, stack, scratch, found)
+            if not fits or (in_bits and not search_bits(length, limits, space)):
+                for size in range(len(found.size)):
+                    found.size[size] = stack.saved[size]
+                return item
+            if row_stop > row_top:
+                stack.row_stop[length] = row_stop
+                stack.item_stop[length] = space.rows.ends[row_stop - 1]
+                _deliver_rows(length, row_top, row_stop, space)
+                above = length
+            # The last candidate has none after it.
+            while above > 0 and stack.cursor[above] + 1 >= stack.kept[above]:
+                above -= 1
+            if above == 0:
+                break
+            k = stack.cursor[above]
+            stack.cursor[above] = k + 1
+            low, high = stack.starts[above, k], stack.starts[above, k + 1]
+            node = stack.base[above] + k
+            x_rows, x_occurrences = space.rows, space.occurrences
+        found.first_children[item - first] = found.size[2] - stack.saved[2]
     return stop
 
 
-@njit(**STEP)
-def _expand(above, node, low, high, first, occurrences, rows, limits, space):
-    """Find the antecedents one item longer than X, or two where pairs are counted at once.
-
-    X is number `node` among the antecedents of its length, ``above + 1``, and occurs at low..high; its
-    last item is candidate ``first - 1`` of stack entry `above`, so the candidates from `first` on can
-    extend it. Returns 1 if the search must go on below X (entry ``above + 1`` is then filled), 0 if not,
-    -1 if ``found`` is full.
-    """
-    min_count, max_antecedent, _ = limits
-    stack, scratch, found = space.stack, space.scratch, space.found
+@njit(**INLINED)
+def _write_kept(above, node, kept, stack, scratch, found):
+    """Write X with each of its candidates, which are entry ``above + 1`` then; return whether they fit."""
     length = above + 1
-    stop = stack.kept[above]
-    is_dense = stop - first <= SWEEP_RATIO * (high - low)
-    run_count = _split_runs(low, high, occurrences, rows, min_count, scratch)
-    touched_count = _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, scratch)
-    kept = _keep_candidates(first, stop, is_dense, touched_count, min_count, scratch)
-    if kept == 0:
-        return 0
-    stack.base[length] = found.size[length + 1]
-    stack.kept[length] = kept
-    stack.cursor[length] = 0
-    fits = found.size[0] + kept <= len(found.item)
-    is_inner = length + 1 < max_antecedent and kept > 1
-    row_top = stack.row_stop[above]
-    row_stop, heavy = _filter_rows(
-        low,
-        run_count,
-        occurrences,
-        rows,
-        min_count,
-        space.rows,
-        stack.item_stop[above],
-        row_top,
-        is_inner,
-        scratch,
-    )
+    fits = found.size[0] + kept <= len(found.item[0])
+    stack.base[length], stack.kept[length], stack.cursor[length] = found.size[length + 1], kept, 0
     for k in range(kept):
         candidate = scratch.touched[k]
         name = stack.names[above, candidate] if above else candidate
         stack.names[length, k] = name
         if fits:
             answer, right = scratch.best_class[candidate], scratch.best[candidate]
-            emit(found, length + 1, node, name, answer, scratch.total[k + 1], right)
+            emit(found, length + 1, name, answer, scratch.total[k + 1], right)
         scratch.best[candidate] = 0
         scratch.new_name[candidate] = -1
-    for k in range(kept + 1):
-        scratch.total[k] = 0
-    if not fits:
-        return -1
-    if not is_inner or not heavy:
-        return 0
-    if length + 2 == max_antecedent and kept <= PAIR_LIMIT:
-        fits = count_pairs(length, row_top, row_stop, min_count, space)
-        return 0 if fits else -1
-    stack.row_stop[length] = row_stop
-    stack.item_stop[length] = space.rows.ends[row_stop - 1]
-    _deliver_rows(length, row_top, row_stop, space)
-    return 1
+    if above:
+        found.children[length, node] = kept
+    return fits
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _split_runs(low, high, occurrences, rows, min_count, scratch):
-    """Write the class runs of an occurrence list, light ones with class -1; return their number."""
+    """Write the class runs of an occurrence list, light ones with class -1.
+
+    Returns (their number, binary digits of the largest weight).
+    """
     classes = rows.classes
     weights = rows.weights
     occurrence_rows = occurrences.rows
     run_ends = scratch.run_ends
     run_classes = scratch.run_classes
-    run_count = 0
+    run_count = planes = all_weights = 0
     slot = low
     while slot < high:
         run_class = classes[occurrence_rows[slot]]
         weight = 0
         while slot < high and classes[occurrence_rows[slot]] == run_class:
             weight += weights[occurrence_rows[slot]]
+            all_weights |= weights[occurrence_rows[slot]]
             slot += 1
         run_ends[run_count] = slot
         run_classes[run_count] = run_class if weight >= min_count else -1
         run_count += 1
-    return run_count
+    while all_weights >> planes:
+        planes += 1
+    return run_count, planes
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, scratch):
     """Count the candidates first..stop-1 class by class in the heavy runs: best count and its class.
 
@@ -162,10 +168,10 @@ def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, 
             slot = run_stop
         elif is_dense and stop - first <= SWEEP_RATIO * (run_stop - slot):
             while slot < run_stop:
-                row = occurrence_rows[slot]
+                row = _place(occurrence_rows[_place(slot)])
                 weight = weights[row]
-                for position in range(after[slot], ends[row]):
-                    run[items[position]] += weight
+                for position in range(after[_place(slot)], ends[row]):
+                    run[_place(items[_place(position)])] += weight
                 slot += 1
             for candidate in range(first, stop):
                 is_better = run[candidate] > best[candidate]
@@ -175,14 +181,13 @@ def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, 
         else:
             size = touched_count
             while slot < run_stop:
-                row = occurrence_rows[slot]
+                row = _place(occurrence_rows[_place(slot)])
                 weight = weights[row]
-                for position in range(after[slot], ends[row]):
-                    candidate = items[position]
-                    if run[candidate] == 0:
-                        touched[size] = candidate
-                        size += 1
-                    run[candidate] += weight
+                for position in range(after[_place(slot)], ends[row]):
+                    met = _place(items[_place(position)])
+                    touched[_place(size)] = met  # to be overwritten if it is listed already
+                    size += run[met] == 0
+                    run[met] += weight
                 slot += 1
             write = touched_count
             for t in range(touched_count, size):
@@ -198,7 +203,7 @@ def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, 
     return touched_count
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _keep_candidates(first, stop, is_dense, touched_count, min_count, scratch):
     """List the candidates that reach `min_count`, ascending, number them and forget the others."""
     touched, best, new_name = scratch.touched, scratch.best, scratch.new_name
@@ -224,7 +229,7 @@ def _keep_candidates(first, stop, is_dense, touched_count, min_count, scratch):
     return kept
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _sort(values, size):
     """Sort the first `size` values (Shell's way: compiling the library's sort takes as long as a kernel)."""
     gap = 1
@@ -241,15 +246,19 @@ def _sort(values, size):
         gap //= 3
 
 
-@njit(**STEP)
-def _filter_rows(low, run_count, occurrences, rows, min_count, arena, item_top, row_top, is_inner, scratch):
+@njit(**INLINED)
+def _filter_rows(
+    low, run_count, occurrences, rows, min_count, arena, item_top, row_top, is_inner, kept, scratch
+):
     """Total the kept candidates over all rows; for an inner node also write its rows to the arena.
 
     Candidate number k goes to ``total[k + 1]``.
 
-    Rows with fewer than two kept candidates can't make a longer antecedent and are left out. Returns
-    (row_stop, whether some class still has `min_count` rows).
+    Rows with fewer than two kept candidates can't make a longer antecedent and are left out. Returns where
+    those written end, `row_top` if no class has `min_count` of them.
     """
+    for k in range(kept + 1):
+        scratch.total[k] = 0
     items = rows.items
     ends = rows.ends
     weights = rows.weights
@@ -298,10 +307,10 @@ def _filter_rows(low, run_count, occurrences, rows, min_count, arena, item_top, 
             else:
                 for row in range(run_low, row_stop):
                     kept_classes[row] = -1
-    return row_stop, heavy
+    return row_stop if heavy else row_top
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _deliver_rows(length, row_top, row_stop, space):
     """Write the occurrences of every candidate in the rows row_top..row_stop, and their starts."""
     items, row_starts, row_ends = space.rows.items, space.rows.starts, space.rows.ends

@@ -7,6 +7,9 @@ from numba import njit
 
 from shortcut_miner.kernel_options import KERNEL, STEP
 
+# An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
+_place = np.uint64
+
 
 class Rows(NamedTuple):
     """Rows of a node or of the whole job: ``items[starts[r]:ends[r]]`` ascending, one class, one weight."""
@@ -25,33 +28,48 @@ class Occurrences(NamedTuple):
     after: np.ndarray
 
 
+def order_rows(
+    offsets: np.ndarray, items: np.ndarray, row_order: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return (offsets, items) of the rows in `row_order`: the one pass that reads rows here and there."""
+    out_offsets = np.concatenate(([0], np.cumsum(offsets[row_order + 1] - offsets[row_order])))
+    out_items = np.empty(out_offsets[-1], np.int32)
+    copy_rows(offsets, items, row_order, out_items)
+    return out_offsets, out_items
+
+
+@njit(**KERNEL)
+def copy_rows(offsets, items, row_order, out_items):
+    """Copy the items of the rows in `row_order`."""
+    top = 0
+    for k in range(len(row_order)):
+        row = row_order[k]
+        for position in range(offsets[row], offsets[row + 1]):
+            out_items[_place(top)] = items[_place(position)]
+            top += 1
+
+
 def count_items(
-    offsets: np.ndarray,
-    items: np.ndarray,
-    row_order: np.ndarray,
-    classes: np.ndarray,
-    weights: np.ndarray,
-    item_count: int,
+    offsets: np.ndarray, items: np.ndarray, classes: np.ndarray, weights: np.ndarray, item_count: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return, per item: rows that hold it, its largest class count, and that class (first on ties).
 
-    `row_order` lists the rows by ascending class.
+    The rows ascend by class.
     """
     total, best, run = np.zeros((3, item_count), np.int64)
     best_class, run_class = np.full((2, item_count), -1, np.int32)
-    add_items(offsets, items, row_order, classes, weights, total, best, best_class, run, run_class)
+    add_items(offsets, items, classes, weights, total, best, best_class, run, run_class)
     return total, best, best_class
 
 
 @njit(**KERNEL)
-def add_items(offsets, items, row_order, classes, weights, total, best, best_class, run, run_class):
+def add_items(offsets, items, classes, weights, total, best, best_class, run, run_class):
     """Count the items of all rows; `run` and `run_class` are those of the class that is at hand."""
-    for k in range(len(row_order)):
-        row = row_order[k]
+    for row in range(len(classes)):
         weight = weights[row]
         row_class = classes[row]
         for position in range(offsets[row], offsets[row + 1]):
-            item = items[position]
+            item = _place(items[_place(position)])
             total[item] += weight
             run[item] = run[item] + weight if run_class[item] == row_class else weight
             run_class[item] = row_class
@@ -80,8 +98,8 @@ def rename_items(offsets, items, row_order, new_name, out_offsets, out_items):
         row = row_order[k]
         begin = top
         for position in range(offsets[row], offsets[row + 1]):
-            name = new_name[items[position]]
-            out_items[top] = name
+            name = new_name[_place(items[_place(position)])]
+            out_items[_place(top)] = name
             top += name >= 0
         _sort(out_items, begin, top)
         out_offsets[k + 1] = top
@@ -95,12 +113,12 @@ def _sort(values, begin, end):
         gap = 3 * gap + 1
     while gap > 0:
         for k in range(begin + gap, end):
-            value = values[k]
+            value = values[_place(k)]
             place = k
-            while place >= begin + gap and values[place - gap] > value:
-                values[place] = values[place - gap]
+            while place >= begin + gap and values[_place(place - gap)] > value:
+                values[_place(place)] = values[_place(place - gap)]
                 place -= gap
-            values[place] = value
+            values[_place(place)] = value
         gap //= 3
 
 
@@ -138,8 +156,9 @@ def add_work(offsets, items, holders, work):
     for row in range(len(offsets) - 1):
         end = offsets[row + 1]
         for position in range(offsets[row], end):
-            holders[items[position]] += 1
-            work[items[position]] += end - position - 1
+            item = _place(items[_place(position)])
+            holders[item] += 1
+            work[item] += end - position - 1
 
 
 def copy_suffixes(
@@ -179,20 +198,21 @@ def fill_suffixes(first, stop, offsets, items, classes, weights, top, item_top, 
     for row in range(len(offsets) - 1):
         end = offsets[row + 1]
         for position in range(offsets[row], end):
-            item = items[position]
+            item = items[_place(position)]
             if item >= stop:
                 break
             if item < first:
                 continue
-            slot, begin = top[item - first], item_top[item - first]
+            place = _place(item - first)
+            slot, begin = _place(top[place]), item_top[place]
             for k in range(end - position - 1):
-                out_items[begin + k] = items[position + 1 + k]
+                out_items[_place(begin + k)] = items[_place(position + 1 + k)]
             out_starts[slot] = begin
             out_ends[slot] = begin + end - position - 1
             out_classes[slot] = classes[row]
             out_weights[slot] = weights[row]
-            top[item - first] = slot + 1
-            item_top[item - first] = begin + end - position - 1
+            top[place] += 1
+            item_top[place] = begin + end - position - 1
 
 
 @njit(**KERNEL)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import STEP
+from shortcut_miner.kernel_options import INLINED
 from shortcut_miner.mining.kernels_numba.rows import Occurrences, Rows
 
 # Sweeping all counters after a class run beats listing those touched, up to this many counters a row.
@@ -23,11 +23,31 @@ class Scratch(NamedTuple):
     new_name: np.ndarray
     run_ends: np.ndarray
     run_classes: np.ndarray
-    pair_run: np.ndarray
-    pair_best: np.ndarray
-    pair_class: np.ndarray
-    pair_total: np.ndarray
-    pair_touched: np.ndarray
+
+
+class Bits(NamedTuple):
+    """Rows as bits, see ``bits.py``: word k has ``masks`` and ``words`` from ``k * stride`` on.
+
+    Each of its ``rows[k]`` rows counts ``1 << shift[k]`` and has class ``classes[k]``; ``same_run[k]`` is 0
+    for a class's first word, where ``run_stop`` is that of the next class, else -1. Per antecedent's length:
+    its candidates, and where its words start and end, those of heavy classes first. ``source`` and ``turned``
+    have no meaning between uses; ``limit`` is how many masks one node may have.
+    """
+
+    masks: np.ndarray
+    words: np.ndarray
+    rows: np.ndarray
+    shift: np.ndarray
+    same_run: np.ndarray
+    classes: np.ndarray
+    run_stop: np.ndarray
+    source: np.ndarray
+    turned: np.ndarray
+    candidates: np.ndarray
+    low: np.ndarray
+    heavy: np.ndarray
+    stop: np.ndarray
+    limit: np.ndarray
 
 
 class Stack(NamedTuple):
@@ -48,14 +68,18 @@ class Stack(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Antecedents in the order of the search; ``size[0]`` of them, ``size[k]`` with k items."""
+    """Antecedents in the order of the search: row k has ``size[k]`` with k items, ``size[0]`` is the sum.
 
-    length: np.ndarray
-    parent: np.ndarray
+    ``children`` counts the antecedents one item longer that follow from each; ``first_children`` those of the
+    first items, from the first one of the call on.
+    """
+
     item: np.ndarray
     best_class: np.ndarray
     antecedent_count: np.ndarray
     rule_count: np.ndarray
+    children: np.ndarray
+    first_children: np.ndarray
     size: np.ndarray
 
 
@@ -65,19 +89,19 @@ class Space(NamedTuple):
     rows: Rows
     occurrences: Occurrences
     scratch: Scratch
+    bits: Bits
     stack: Stack
     found: Found
 
 
-@njit(**STEP)
-def emit(found, length, parent, item, best_class, antecedent_count, rule_count):
+@njit(**INLINED)
+def emit(found, length, item, best_class, antecedent_count, rule_count):
     """Append one antecedent to `found`, which must have room."""
-    slot = found.size[0]
-    found.length[slot] = length
-    found.parent[slot] = parent
-    found.item[slot] = item
-    found.best_class[slot] = best_class
-    found.antecedent_count[slot] = antecedent_count
-    found.rule_count[slot] = rule_count
-    found.size[0] = slot + 1
-    found.size[length] += 1
+    slot = found.size[length]
+    found.item[length, slot] = item
+    found.best_class[length, slot] = best_class
+    found.antecedent_count[length, slot] = antecedent_count
+    found.rule_count[length, slot] = rule_count
+    found.children[length, slot] = 0
+    found.size[length] = slot + 1
+    found.size[0] += 1

@@ -38,8 +38,9 @@ def _walk(node, position, stop, path, items, child_starts):
 @njit(**KERNEL)
 def find_nodes(first, stop, paths, items, child_starts, nodes):
     """Fill ``nodes[first:stop]`` with the antecedents whose items (the miner's, ascending) are `paths`."""
+    root = np.int64(0)  # of a literal's type, `_walk` would be compiled twice
     for k in range(first, stop):
-        nodes[k] = _walk(0, 0, paths.shape[1], paths[k], items, child_starts)
+        nodes[k] = _walk(root, root, paths.shape[1], paths[k], items, child_starts)
 
 
 @njit(**KERNEL)
@@ -48,7 +49,7 @@ def link_subsets(first, stop, paths, items, child_starts, links):
     size = paths.shape[1]
     for k in range(first, stop):
         path = paths[k]
-        prefix = 0
+        prefix = np.int64(0)  # of a literal's type, `_walk` would be compiled twice
         for missing in range(size):
             links[k, missing] = _walk(prefix, missing + 1, size, path, items, child_starts)
             prefix = _walk(prefix, missing, missing + 1, path, items, child_starts)

@@ -9,7 +9,7 @@ take because of where they are (its own image, or itself) are a short ascending 
 
 # mypy: disallow-untyped-decorators=False, disallow-untyped-defs=False, disallow-incomplete-defs=False
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -17,7 +17,10 @@ from numba import njit
 from shortcut_miner.diagnostics.swapmix.kernels_numba.numbers import below, distinct, uniform, word
 from shortcut_miner.kernel_options import KERNEL, STEP
 
-CLASS_DONOR, PADDING_CLASS, ATTRIBUTE_DONOR, TRAINING, ATTRIBUTE = 1, 2, 3, 4, 5
+# Numbers of random words, as int64: what takes a literal would be compiled for each of them.
+CLASS_DONOR, PADDING_CLASS, ATTRIBUTE_DONOR, TRAINING, ATTRIBUTE = np.arange(1, 6)
+_IS_SWAPPED, _IS_BY_CLASS, _SLOT, _DONOR, _PADDING, _ATTRIBUTES = np.arange(6)  # of a training pair
+_ONE: Any = np.int64(1)
 BY_CLASS, BY_ATTRIBUTE = 1, 2
 
 
@@ -275,7 +278,7 @@ def _draw_attribute_donors(pair, one, key, at, objects, donors, limits, moved, v
     first, stop = _same_attributes(donors, own, objects.attributes[one])
     count = _attribute_donor_count(donors, place, own, first, stop)
     found = 0
-    draw = 0
+    draw = np.int64(0)  # of a literal's type, `distinct` would be compiled twice
     while draw < count and found < limits.k:
         drawn = distinct(key, draw, count, moved, values)
         donor = _skip_to_donor(drawn, donors, place, own, first, stop)
@@ -315,10 +318,10 @@ def draw_training(
     missing = 0
     for pair in range(len(pairs)):
         key = word(word(keys[pair], TRAINING), epoch)
-        if not uniform(key, 0) < swap_probability:
+        if not uniform(key, _IS_SWAPPED) < swap_probability:
             continue
         one = pairs[pair]
-        if uniform(key, 1) < class_probability:
+        if uniform(key, _IS_BY_CLASS) < class_probability:
             is_found = _train_by_class(
                 pair, one, key, objects, donors, similar, limits, chosen, moved, values, rows
             )
@@ -334,15 +337,17 @@ def _train_by_class(pair, one, key, objects, donors, similar, limits, chosen, mo
     found = _similar_classes(one, objects, donors, similar, limits.k, chosen)
     total = found
     if limits.pads and found < limits.k:
-        total = _pad_classes(word(key, 4), one, found, objects, donors, limits.k, chosen, moved, values)
+        total = _pad_classes(
+            word(key, _PADDING), one, found, objects, donors, limits.k, chosen, moved, values
+        )
     if total == 0:
         return False
-    slot = below(key, 2, total)
+    slot = below(key, _SLOT, total)
     rows.pair[pair] = pair
     rows.kind[pair] = BY_CLASS
     rows.number[pair] = slot + 1
     rows.to_class[pair] = chosen[slot]
-    rows.donor[pair] = _class_donor(key, 3, donors, objects.excluded[one], chosen[slot])
+    rows.donor[pair] = _class_donor(key, _DONOR, donors, objects.excluded[one], chosen[slot])
     rows.is_padding[pair] = slot >= found
     return True
 
@@ -352,11 +357,11 @@ def _train_by_attribute(pair, one, key, objects, donors, limits, moved, values, 
     _draw_attribute_donors(
         pair,
         one,
-        word(key, 5),
+        word(key, _ATTRIBUTES),
         pair,
         objects,
         donors,
-        Limits(1, limits.pads, limits.max_cosine),
+        Limits(_ONE, limits.pads, limits.max_cosine),
         moved,
         values,
         rows,

@@ -9,6 +9,8 @@ from shortcut_miner.diagnostics.swapmix.kernels_numba.draws import ATTRIBUTE, BY
 from shortcut_miner.diagnostics.swapmix.kernels_numba.numbers import below, distinct, word
 from shortcut_miner.kernel_options import KERNEL, STEP
 
+_REPLACED, _PADDING = np.arange(2)  # numbers of random words, as int64
+
 
 def draw_attributes(
     pairs: np.ndarray,
@@ -43,7 +45,7 @@ def fill_attributes(
         if low == high:
             continue
         key = word(keys[pair], ATTRIBUTE)
-        replaced = own[low + below(key, 0, high - low)]
+        replaced = own[low + below(key, _REPLACED, high - low)]
         found = 0
         for at in range(similar.start[replaced], similar.start[replaced + 1]):
             if found < k and _is_new(similar.ids[at], own, low, high):
@@ -51,12 +53,12 @@ def fill_attributes(
                 found += 1
         total = found
         if pads:
-            padding_key = word(key, 1)
+            padding_key = word(key, _PADDING)
             for draw in range(count):
                 if total == k:
                     break
                 drawn = distinct(padding_key, draw, count, moved, values)
-                if _is_new(drawn, own, low, high) and _is_new(drawn, chosen, 0, found):
+                if _is_new(drawn, own, low, high) and _is_new(drawn, chosen, np.int64(0), found):
                     chosen[total] = drawn
                     total += 1
         filled[pair] = total
