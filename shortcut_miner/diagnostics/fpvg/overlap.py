@@ -84,15 +84,13 @@ def match(regions: Regions, named: Named, config: FpvgConfig) -> tuple[RegionLis
         )
         hits = matches & block.is_region & regions.may_match[block.region_rows]
         misses = differs & block.is_region & regions.may_differ[block.region_rows]
-        per_question = (
-            np.logical_or.reduceat(hits[block.object_rows], block.starts, axis=0),
-            np.logical_and.reduceat(misses[block.object_rows], block.starts, axis=0),
-        )
-        first_object = block.object_rows[block.starts]
+        rows = block.region_rows[block.object_rows[block.starts]]
         order.append(block.questions)
-        for kind, flags in enumerate(per_question):
-            at, column = np.nonzero(flags)
-            found[kind].append(regions.index[block.region_rows[first_object[at], column]])
+        for kind, (verdict, combine) in enumerate(((hits, np.bitwise_or), (misses, np.bitwise_and))):
+            of_objects = np.packbits(verdict, axis=1)[block.object_rows]
+            bits = np.unpackbits(combine.reduceat(of_objects, block.starts, axis=0), axis=1)
+            flags = bits[:, : verdict.shape[1]].view(np.bool_)
+            found[kind].append(regions.index[rows[flags]])
             counts[kind, block.questions] = np.count_nonzero(flags, axis=1)
     return _in_order(found[0], counts[0], order), _in_order(found[1], counts[1], order)
 

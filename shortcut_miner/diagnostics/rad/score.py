@@ -5,7 +5,7 @@ al., ACL 2021, section 2.1).
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -85,27 +85,18 @@ def score(
     recorded = dataclasses.asdict(config) | ({"build": folder.manifest["config"]} if folder else {})
     check_score_target(out, ScoreReport, COMMAND, recorded, inputs | sets, force=force)
     aligned = aligned_folder(folder) if folder else aligned_files(cast(PairFiles, path), config.on_bad_row)
-    sides = ((first, "original", aligned.originals), (second, "augmented", aligned.augmented))
-    answers, fits, readings, texts, told = [], [], dict[str, Reading](), [], list[str]()
-    for files, what, questions in sides:
-        read = read_models(files, f"{what} predictions", questions["question_id"], config, on_stage)
-        fitted = fit_answers(
-            {role: list(parts.values()) for role, parts in read.items()},
-            known=questions["question_id"],
-            needed=aligned.pairs[f"{what}_id"].unique(maintain_order=True),
-            options=config,
+    sides = [
+        _read_side(files, what, questions, aligned.pairs[f"{what}_id"], config, on_stage)
+        for files, what, questions in (
+            (first, "original", aligned.originals),
+            (second, "augmented", aligned.augmented),
         )
-        given = dict(zip(files, fitted.answers.values(), strict=True))
-        found, both, notes = extract_all(given, config.extract, questions)
-        answers.append(found)
-        texts += [] if both is None else [both.with_columns(side=pl.lit(what))]
-        told += [f"{what} predictions of {note}" for note in notes]
-        fits.append(fitted)
-        readings |= readings_by_role(read)
-    facts = InputFacts.of(readings)
-    pairs = _answered_pairs(aligned.pairs, *fits)
-    if on_stage is not None:
-        on_stage("score")
+    ]
+    facts = InputFacts.of({role: reading for side in sides for role, reading in side.readings.items()})
+    pairs = _answered_pairs(aligned.pairs, *(side.fitted for side in sides))
+    answers, texts = [side.answers for side in sides], [one.texts for one in sides if one.texts is not None]
+    tell = on_stage or (lambda stage: None)
+    tell("score")
     scored = score_aligned(dataclasses.replace(aligned, pairs=pairs), answers[0], answers[1], config)
     columns = ["model", "side", "question_id", "raw_answer", "answer"]
     report = dataclasses.replace(
@@ -114,14 +105,18 @@ def score(
             *first_notes,
             *second_notes,
             *facts.notes,
-            *(note for one in fits for note in one.notes),
-            *told,
+            *(note for side in sides for note in side.fitted.notes),
+            *(note for side in sides for note in side.notes),
             *scored.notes,
         ),
         warnings=same_answers_warnings({one.role: one.content_sha256 for one in facts.records})
         + scored.warnings,
         extracted_answers=pl.concat(texts).select(columns) if texts else None,
-        dropped={**aligned.facts.dropped, **facts.dropped, **fits[0].dropped, **fits[1].dropped},
+        dropped={
+            **aligned.facts.dropped,
+            **facts.dropped,
+            **{reason: count for side in sides for reason, count in side.fitted.dropped.items()},
+        },
     )
     if out is not None:
         of_build = () if folder is None else (build_record(folder.path, folder.manifest),)
@@ -134,6 +129,43 @@ def score(
             force=force,
         )
     return report
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Side:
+    """What the models say on one side: their answers, texts that these were taken from, and what was read."""
+
+    answers: dict[str, pl.DataFrame]
+    texts: pl.DataFrame | None
+    fitted: FittedAnswers
+    readings: dict[str, Reading]
+    notes: list[str]
+
+
+def _read_side(
+    files: Mapping[str, Sequence[Path]],
+    what: str,
+    questions: pl.DataFrame,
+    needed: pl.Series,
+    config: ScoreConfig,
+    on_stage: OnStage | None,
+) -> _Side:
+    read = read_models(files, f"{what} predictions", questions["question_id"], config, on_stage)
+    fitted = fit_answers(
+        {role: list(parts.values()) for role, parts in read.items()},
+        known=questions["question_id"],
+        needed=needed.unique(maintain_order=True),
+        options=config,
+    )
+    given = dict(zip(files, fitted.answers.values(), strict=True))
+    found, texts, notes = extract_all(given, config.extract, questions)
+    return _Side(
+        found,
+        None if texts is None else texts.with_columns(side=pl.lit(what)),
+        fitted,
+        dict(readings_by_role(read)),
+        [f"{what} predictions of {note}" for note in notes],
+    )
 
 
 def _answered_pairs(pairs: pl.DataFrame, original: FittedAnswers, augmented: FittedAnswers) -> pl.DataFrame:

@@ -110,7 +110,7 @@ def encode_questions(questions: pl.DataFrame, world: World, config: SwapMixConfi
 
 def context_blocks(asked: Asked, world: World, config: SwapMixConfig) -> Iterator[Pairs]:
     """Give the context objects of all questions, a block of questions at a time."""
-    has_region = _regions(world) >= 0
+    has_region = world.regions >= 0
     size = max(16, min(_QUESTIONS_AT_ONCE, 10 * _QUESTIONS_AT_ONCE // config.k))
     for first in range(0, len(asked), size):
         stop = min(first + size, len(asked))
@@ -170,14 +170,9 @@ def _is_relevant_region(
     question: Ints, objects: Ints, of_question: Ints, relevant: Ints, world: World, count: int
 ) -> NDArray[np.bool_]:
     """Return whether an object's region is also the region of a relevant object of its question."""
-    regions = _regions(world)
+    regions = world.regions
     width = int(regions.max(initial=0)) + 1
     is_taken = np.zeros(count * width, np.bool_)
     has_region = regions[relevant] >= 0
     is_taken[of_question[has_region] * width + regions[relevant[has_region]]] = True
     return is_taken[question * width + np.maximum(regions[objects], 0)]
-
-
-def _regions(world: World) -> Ints:
-    """Return each object's region index, -1 for none."""
-    return world.objects["region_index"].cast(pl.Int64).fill_null(-1).to_numpy()

@@ -3,6 +3,7 @@
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from shortcut_miner.storage import Provenance
 
 COMMAND = "swapmix build"
 SWAPS = "swaps"
+_MOST_OPEN = 100  # files of epochs; processes may have 256 or 1,024 open
 # How the counts of a manifest follow from the tables beside it, for whoever verifies a folder.
 COUNTED = {
     "questions": {
@@ -65,7 +67,6 @@ def draw_plan(
     threads: int,
 ) -> Drawn:
     """Draw the plan, write everything if there is a folder, and return what was done."""
-    names = _names(ready)
     counts: Counter[str] = Counter()
     rows_of_question = np.zeros(len(ready.asked), np.int64)
 
@@ -76,23 +77,39 @@ def draw_plan(
     def provenance() -> Provenance:
         return describe(inputs, ready, config, counts, limit)
 
-    def draw_all(into: Path | None, told: Callable[[PlanRows], None]) -> None:
-        for name, draw in _plans(ready, config, threads):
-            path = None if into is None else into / f"{name}.parquet"
-            plan_table.write_plan(path, config.plan, draw(), names, told, provenance)
-
-    if folder is not None and config.plan == "training" and config.epochs > 1:
+    if folder is not None and config.epochs > _MOST_OPEN:
         # The record in each file is that of the whole build: all are counted before the first is written.
-        draw_all(None, on_block)
-        draw_all(folder, lambda block: None)
+        _draw_all(None, ready, config, threads, on_block, provenance)
+        _draw_all(folder, ready, config, threads, lambda block: None, provenance)
     else:
-        draw_all(folder, on_block)
+        _draw_all(folder, ready, config, threads, on_block, provenance)
     drawn = Drawn(provenance(), rows_of_question)
     if folder is not None:
         beside = _tables_beside(ready, drawn, config)
         write_tables(folder, drawn.provenance, {name: make() for name, make in beside.items()})
         write_manifest(folder, drawn.provenance, figures(ready))
     return drawn
+
+
+def _draw_all(
+    folder: Path | None,
+    ready: Prepared,
+    config: SwapMixConfig,
+    threads: int,
+    on_block: Callable[[PlanRows], None],
+    provenance: Callable[[], Provenance],
+) -> None:
+    """Draw all files of a plan, and write them if there is a folder; if few, all stay open to the end."""
+    names = _names(ready)
+    with ExitStack() as files:
+        for name, draw in _plans(ready, config, threads):
+            writer = None
+            if folder is not None:
+                file = plan_table.plan_file(folder / f"{name}.parquet", config.plan, provenance)
+                writer = files.enter_context(file)
+            plan_table.write_rows(writer, draw(), names, on_block)
+            if config.epochs > _MOST_OPEN:
+                files.close()
 
 
 def file_names(config: SwapMixConfig) -> list[str]:

@@ -218,12 +218,10 @@ def rows_of(
     pairs: Pairs, drawing: Drawing, question: Ints, number: Any, swaps: draws.Swaps, *, with_sets_of: int
 ) -> PlanRows:
     """Return drawn swaps as rows; attribute sets only of swaps of one kind."""
-    world = drawing.world
-    is_swap = swaps.kind > 0
-    objects = np.where(is_swap, _at(pairs.objects, swaps.pair, is_swap), -1).astype(np.int32)
+    objects = _at(pairs.objects, swaps.pair)
     with_sets = swaps.kind == with_sets_of
-    own = _at(drawing.objects.attributes, objects, with_sets)
-    others = _at(world.donors["attribute_set_id"].to_numpy(), swaps.donor, with_sets)
+    own = _at(drawing.objects.attributes, np.where(with_sets, objects, -1))
+    others = _at(drawing.world.donors["attribute_set_id"].to_numpy(), np.where(with_sets, swaps.donor, -1))
     return PlanRows(
         question=question.astype(np.int32),
         number=np.asarray(number).astype(np.uint32),
@@ -231,19 +229,17 @@ def rows_of(
         kind=swaps.kind,
         index=swaps.number,
         to_class=swaps.to_class,
-        from_attribute=np.where(with_sets, own, -1).astype(np.int32),
-        to_attribute=np.where(with_sets, others, -1).astype(np.int32),
+        from_attribute=own,
+        to_attribute=others,
         donor=swaps.donor,
         is_padding=swaps.is_padding,
         counts=Counter(),
     )
 
 
-def _at(values: Ints, places: Any, is_there: NDArray[np.bool_]) -> Ints:
-    """Return ``values[places]`` where that means something, and anything elsewhere."""
-    if not len(values):
-        return np.full(len(places), -1, np.int64)
-    taken: Ints = values[np.where(is_there, places, 0)]
+def _at(values: Ints, places: Any) -> NDArray[np.int32]:
+    """Return ``values[places]``, -1 where the place is -1."""
+    taken: NDArray[np.int32] = np.append(values, -1).astype(np.int32)[places]
     return taken
 
 
@@ -274,11 +270,11 @@ def _training_block(pairs: Pairs, drawing: Drawing, epoch: int) -> PlanRows:
         drawing.objects, drawing.donors, drawing.similar, drawing.limits,
         draws.lists_for(drawing.donors, drawing.limits), swaps,
     )  # fmt: skip
-    number = np.full(len(pairs.objects), epoch)
-    rows = rows_of(pairs, drawing, pairs.questions, number, swaps, with_sets_of=draws.BY_ATTRIBUTE)
-    is_swap = rows.kind > 0
-    is_first = _is_first_of_region(rows, is_swap, drawing.world)
-    kept = keep_rows(rows, is_swap & is_first)
+    drawn = np.flatnonzero(swaps.kind)
+    firsts = drawn[_first_of_regions(pairs.questions[drawn], pairs.objects[drawn], drawing.world)]
+    chosen = draws.Swaps(*(column[firsts] for column in swaps))
+    number = np.full(len(firsts), epoch)
+    kept = rows_of(pairs, drawing, pairs.questions[firsts], number, chosen, with_sets_of=draws.BY_ATTRIBUTE)
     by_kind = np.bincount(kept.kind, minlength=len(KINDS))
     kept.counts.update(
         {
@@ -288,19 +284,14 @@ def _training_block(pairs: Pairs, drawing: Drawing, epoch: int) -> PlanRows:
             "class_swaps_to_random_classes": int(kept.is_padding.sum()),
             "attribute_swaps": int(by_kind[draws.BY_ATTRIBUTE]),
             "swaps_left_out_without_donor": int(missing),
-            "swaps_left_out_region_swapped_already": int((is_swap & ~is_first).sum()),
+            "swaps_left_out_region_swapped_already": len(drawn) - len(firsts),
         }
     )
     return kept
 
 
-def _is_first_of_region(rows: PlanRows, is_swap: NDArray[np.bool_], world: World) -> NDArray[np.bool_]:
-    """Return whether a swap is the first of its question that replaces its region: one object can win."""
-    regions = world.objects["region_index"].cast(int).fill_null(0).to_numpy()
-    places = rows.question.astype(np.int64) * (int(regions.max(initial=0)) + 1) + _at(
-        regions, rows.object, is_swap
-    )
-    is_first = np.zeros(len(rows), np.bool_)
-    swapped = np.flatnonzero(is_swap)
-    is_first[swapped[np.unique(places[swapped], return_index=True)[1]]] = True
-    return is_first
+def _first_of_regions(questions: Ints, objects: Ints, world: World) -> Ints:
+    """Return which swaps are the first of their question that replace their region: one object can win."""
+    regions = world.regions[objects]
+    places = questions * (int(regions.max(initial=0)) + 1) + np.maximum(regions, 0)
+    return np.sort(np.unique(places, return_index=True)[1])

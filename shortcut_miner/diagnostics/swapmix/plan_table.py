@@ -3,6 +3,7 @@
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ COLUMNS: dict[str, pa.DataType] = {
 }
 # Nearly every row has another donor: a dictionary of these would be larger than the column.
 _PLAIN = ("donor_object_id",)
+# A question's rows are found by these without reading the others.
+_LOOKED_FOR = ("question_id", "image_id")
 _DETECTOR_ONLY = ("region_index", "donor_region_index")
 
 
@@ -50,7 +53,7 @@ class PlanNames:
     """
 
     question_ids: pa.Array
-    question_images: pa.Array
+    question_images: NDArray[np.int64]
     object_ids: pa.Array
     object_classes: NDArray[np.int64]
     object_regions: NDArray[np.int64]
@@ -65,20 +68,18 @@ class PlanNames:
 def plan_names(asked: Asked, world: World, attributes: pl.Series | None = None) -> PlanNames:
     """Return the names of a plan; `attributes` are single ones, of a perfect-sight plan."""
     sets = world.attribute_sets
-    donor_images = world.donors["image_id"]
-    images = donor_images.unique().sort()
+    question_images, donor_images = asked.table["image_id"], world.donors["image_id"]
+    images = pl.concat([question_images, donor_images]).unique().sort()
     return PlanNames(
         question_ids=_text(asked.table["question_id"]),
-        question_images=_text(asked.table["image_id"]),
+        question_images=images.search_sorted(question_images).to_numpy().astype(np.int64),
         object_ids=_text(world.objects["object_id"]),
         object_classes=world.objects["class_id"].to_numpy(),
-        object_regions=world.objects["region_index"].cast(pl.Int64).fill_null(-1).to_numpy(),
+        object_regions=world.regions,
         classes=_text(world.classes),
         attributes=_text(sets if attributes is None else pl.concat([sets, attributes])),
         images=_text(images),
-        donor_images=images.search_sorted(donor_images).to_numpy().astype(np.int64)
-        if len(images)
-        else np.empty(0, np.int64),
+        donor_images=images.search_sorted(donor_images).to_numpy().astype(np.int64),
         donor_objects=_text(world.donors["object_id"]),
         donor_regions=world.donors["region_index"].cast(pl.Int64).fill_null(-1).to_numpy(),
     )
@@ -96,35 +97,39 @@ def plan_schema(plan: PlanKind) -> pa.Schema:
     return pa.schema([(name, types[name]) for name in names])
 
 
-def write_plan(
-    path: Path | None,
-    plan: PlanKind,
-    rows: Iterable[PlanRows],
-    names: PlanNames,
-    on_block: Callable[[PlanRows], None],
-    provenance: Callable[[], Provenance],
-) -> None:
-    """Stream a plan into one Parquet file, in row groups of the fixed size; None only draws it.
+@contextmanager
+def plan_file(path: Path, plan: PlanKind, provenance: Callable[[], Provenance]) -> Iterator[pq.ParquetWriter]:
+    """Open the Parquet file of a plan for :func:`write_rows`.
 
-    Parameters
-    ----------
-    on_block : callable
-        Told of every block of rows, to count what happened.
-    provenance : callable
-        Asked at the end, when everything is counted.
+    `provenance` is asked at the end, when everything is counted.
     """
-    if path is None:
-        for block in rows:
-            on_block(block)
-        return
     schema = plan_schema(plan)
     with pq.ParquetWriter(
         literal(path), schema, compression="zstd", store_schema=False,
         use_dictionary=[name for name in schema.names if name not in _PLAIN],
+        # Smaller pages, and the least and largest values of all columns, take as long as all else.
+        write_batch_size=ROW_GROUP_SIZE, max_rows_per_page=ROW_GROUP_SIZE, write_statistics=[*_LOOKED_FOR],
     ) as writer:  # fmt: skip
-        for group in _groups(rows, on_block):
-            writer.write_table(_as_table(group, names, schema), row_group_size=ROW_GROUP_SIZE)
+        yield writer
         writer.add_key_value_metadata({METADATA_KEY: json.dumps(provenance().for_table(), sort_keys=True)})
+
+
+def write_rows(
+    writer: pq.ParquetWriter | None,
+    rows: Iterable[PlanRows],
+    names: PlanNames,
+    on_block: Callable[[PlanRows], None],
+) -> None:
+    """Stream a plan into a file, in row groups of the fixed size; without a file only draw it.
+
+    `on_block` is told of every block of rows, to count what happened.
+    """
+    if writer is None:
+        for block in rows:
+            on_block(block)
+        return
+    for group in _groups(rows, on_block):
+        writer.write_table(_as_table(group, names, writer.schema), row_group_size=ROW_GROUP_SIZE)
 
 
 def plan_frame(plan: PlanKind, rows: Iterable[PlanRows], names: PlanNames) -> pl.DataFrame:
@@ -171,7 +176,7 @@ def _as_table(rows: Mapping[str, Any], names: PlanNames, schema: pa.Schema) -> p
         "question_id": _dictionary(rows["question"], names.question_ids),
         "perturbation": pa.array(rows["number"]),
         "epoch": pa.array(rows["number"]),
-        "image_id": _dictionary(rows["question"], names.question_images),
+        "image_id": _dictionary(names.question_images[rows["question"]], names.images),
         "object_id": _dictionary(objects, names.object_ids),
         "region_index": _numbers(objects, names.object_regions),
         "kind": _dictionary(kind.astype(np.int32), pa.array(KINDS)),
@@ -190,27 +195,30 @@ def _as_table(rows: Mapping[str, Any], names: PlanNames, schema: pa.Schema) -> p
 
 def _looked_up(places: NDArray[np.int32], values: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return ``values[places]``, -1 where the place is -1."""
-    return np.where(places >= 0, values[places], -1) if len(values) else np.full(len(places), -1)
+    return np.append(values, -1)[places]
 
 
 def _numbers(places: NDArray[np.int32], values: NDArray[np.int64]) -> pa.Array:
     found = _looked_up(places, values)
-    return _nullable(np.maximum(found, 0).astype(np.uint32), found < 0)
+    return _nullable(found.astype(np.uint32), found < 0)
 
 
 def _nullable(values: NDArray[Any], is_null: NDArray[np.bool_]) -> pa.Array:
-    return pa.array(values, mask=is_null)
+    is_there = pa.py_buffer(np.packbits(~is_null, bitorder="little"))
+    return pa.Array.from_buffers(
+        pa.from_numpy_dtype(values.dtype), len(values), [is_there, pa.py_buffer(values)]
+    )
 
 
 def _dictionary(codes: NDArray[Any], values: pa.Array) -> pa.Array:
     """Return ``values[codes]`` (null for -1) as an Arrow dictionary of the values that occur, in order."""
-    is_null = codes < 0
+    codes = codes.astype(np.intp, copy=False)
     is_used = np.zeros(len(values) + 1, np.bool_)
     is_used[codes] = True  # -1 marks the extra last place
     used = np.flatnonzero(is_used[:-1])
-    place = np.cumsum(is_used[:-1], dtype=np.int32) - 1 if len(values) else np.zeros(1, np.int32)
-    indices = _nullable(place[np.maximum(codes, 0)], is_null)
-    return pa.DictionaryArray.from_arrays(indices, values.take(pa.array(used)))
+    place = np.zeros(len(values) + 1, np.int32)
+    place[used] = np.arange(len(used), dtype=np.int32)
+    return pa.DictionaryArray.from_arrays(_nullable(place[codes], codes < 0), values.take(pa.array(used)))
 
 
 def _text(series: pl.Series) -> pa.Array:

@@ -164,8 +164,8 @@ def score(
         rows = np.repeat(is_whole, shape.lengths())
         numbers = {model: (answers[rows], right[is_whole]) for model, (answers, right) in numbers.items()}
         kept = shape.where(is_whole)
-    if on_stage is not None:
-        on_stage("score")
+    tell = on_stage or (lambda stage: None)
+    tell("score")
     judged = _judged(kept, numbers, config)
     files = {
         f"predictions of {model}" + (f" ({at})" if at else ""): file

@@ -28,6 +28,8 @@ class World:
         The questions' images' objects, sorted by image_id and object_id: image_id, object_id, class_id,
         attribute_set_id, region_index (UInt32, null if no region overlaps), iou, attributes, and file_order
         (the row in the file).
+    regions : ndarray of int64
+        region_index of each object, -1 for none.
     images : pl.DataFrame
         One row an image with a scene graph: image_id, first, count: where its objects are.
     object_keys : ndarray of uint64
@@ -46,6 +48,7 @@ class World:
     classes: pl.Series
     attribute_sets: pl.Series
     objects: pl.DataFrame
+    regions: Ints
     images: pl.DataFrame
     object_keys: Words
     donors: pl.DataFrame
@@ -112,6 +115,7 @@ def encode_world(
         classes=classes,
         attribute_sets=attribute_sets,
         objects=objects,
+        regions=objects["region_index"].cast(pl.Int64).fill_null(-1).to_numpy(),
         images=all_images,
         object_keys=id_keys(objects["object_id"], config.seed, "swapmix object"),
         donors=donors,

@@ -156,8 +156,8 @@ def score(
     options |= {"resamples": config.resamples, "seed": config.seed}
     if clusters != "image_id" and config.resamples:
         told += (f"intervals by bootstrap over groups: {folder.questions[clusters].n_unique():,}",)
-    if on_stage is not None:
-        on_stage("resample")
+    tell = on_stage or (lambda stage: None)
+    tell("resample")
     report = ScoreReport(
         command=COMMAND,
         scores=_in_order(summarise(scored, **options), list(everyone)),

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
+from operator import attrgetter
 
 import msgspec
 import numpy as np
@@ -96,7 +97,12 @@ def scene_graph_rows(content: Content) -> SceneRows:
         problems += chunk.problems
         problems += objects_twice(raws, chunk.positions, [len(one.objects) for one in chunk.records], BOX)
         images.append(_image_rows(chunk, names))
-        objects.append(_object_rows(chunk.positions, [list(one.objects.items()) for one in chunk.records]))
+        graphs = [*map(attrgetter("objects"), chunk.records)]
+        own = [*chain.from_iterable(map(dict.values, graphs))]
+        called = [*map(attrgetter("name"), own)]
+        objects.append(
+            _object_rows(chunk.positions, [*map(len, graphs)], [*chain.from_iterable(graphs)], called, own)
+        )
     return SceneRows(
         SCENE_GRAPHS, pl.concat(images), pl.concat(objects), problems, [f"image {name!r}" for name in names]
     )
@@ -109,23 +115,23 @@ def _image_rows(chunk: Chunk[_Graph], names: Sequence[str]) -> pl.DataFrame:
 
 
 def _object_rows(
-    positions: Sequence[int], listed: Sequence[Sequence[tuple[AnyId, _Object | _GenomeObject]]]
+    positions: Sequence[int],
+    sizes: Sequence[int],
+    ids: Sequence[AnyId],
+    names: Sequence[str],
+    objects: Sequence[_Object] | Sequence[_GenomeObject],
 ) -> pl.DataFrame:
-    objects = [pair for pairs in listed for pair in pairs]
-    boxes = np.array([[getattr(one, side) for side in BOX] for _, one in objects], dtype=np.float64)
+    """Return a row for each object; `sizes` says how many each record has."""
+    attributes = [one or () for one in map(attrgetter("attributes"), objects)]
     return pl.DataFrame(
         {
-            RECORD: np.repeat(np.asarray(positions, dtype=np.uint32), [len(pairs) for pairs in listed]),
-            "object_id": id_column([object_id for object_id, _ in objects]),
-            "name": pl.Series([_name(one) for _, one in objects], dtype=pl.String),
-            **{side: boxes.reshape(-1, 4)[:, at] for at, side in enumerate(BOX)},
-            "attributes": text_lists([one.attributes or [] for _, one in objects]),
+            RECORD: np.repeat(np.asarray(positions, dtype=np.uint32), sizes),
+            "object_id": id_column(ids),
+            "name": pl.Series(names, dtype=pl.String),
+            **{side: pl.Series([*map(attrgetter(side), objects)], dtype=pl.Float64) for side in BOX},
+            "attributes": text_lists(attributes),
         }
     )
-
-
-def _name(one: _Object | _GenomeObject) -> str:
-    return one.name if isinstance(one, _Object) else next(iter(one.names), "")
 
 
 def visual_genome_rows(content: Content) -> SceneRows:
@@ -138,7 +144,10 @@ def visual_genome_rows(content: Content) -> SceneRows:
         own = pl.DataFrame({RECORD: pl.Series(positions, dtype=pl.UInt32), "image_id": id_column(ids)})
         sizes = [pl.lit(None, pl.Float64).alias(name) for name in ("width", "height")]
         images.append(own.with_columns(*sizes, _NOT_COUNTED))
-        objects.append(_object_rows(positions, [[(one.object_id, one) for one in few] for few in listed]))
+        few = [*chain.from_iterable(listed)]
+        called = [next(iter(one.names), "") for one in few]
+        own_ids = [one.object_id for one in few]
+        objects.append(_object_rows(positions, [*map(len, listed)], own_ids, called, few))
     labels = [f"record {record}" for record in range(len(raws))]
     return SceneRows(VISUAL_GENOME, pl.concat(images), pl.concat(objects), problems, labels)
 

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any, Generic, TypeVar, get_args
 
 import msgspec
@@ -97,7 +98,7 @@ def record_columns(chunk: Chunk[Record], record_type: type[Record], *fields: str
     types = {field.name: field.type for field in msgspec.structs.fields(record_type)}
     columns = {RECORD: pl.Series(chunk.positions, dtype=pl.UInt32)}
     for name in fields or types:
-        values = [getattr(record, name) for record in chunk.records]
+        values = list(map(attrgetter(name), chunk.records))
         is_id = types[name] == AnyId
         columns[name] = id_column(values) if is_id else pl.Series(values, dtype=_DTYPES[types[name]])
     return columns

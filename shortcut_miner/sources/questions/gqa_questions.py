@@ -1,8 +1,11 @@
 """GQA questions JSON, one file: {id: {question, imageId, answer, types, annotations}}."""
 
 from collections.abc import Sequence
+from itertools import chain
+from operator import attrgetter
 
 import msgspec
+import numpy as np
 import polars as pl
 
 from shortcut_miner.options import OnBadRow
@@ -17,7 +20,7 @@ from shortcut_miner.sources.opening.json_records import (
 )
 from shortcut_miner.sources.opening.json_text import Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
-from shortcut_miner.sources.opening.list_columns import text_lists
+from shortcut_miner.sources.opening.list_columns import list_column
 from shortcut_miner.sources.opening.reading import RECORD, Reading, find_problems, finished, is_blank
 
 GQA_QUESTIONS = "GQA questions JSON"
@@ -50,6 +53,7 @@ class _Question(msgspec.Struct, gc=False):
 
 
 _NO_ANNOTATIONS, _NO_TYPES = _Annotations(), _Types()
+_NO_IDS: dict[str, str] = {}
 
 
 def is_gqa_questions(top: Top) -> bool:
@@ -85,16 +89,16 @@ def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = N
 
 
 def _table(chunk: Chunk[_Question], names: Sequence[str]) -> pl.DataFrame:
-    types = [row.types or _NO_TYPES for row in chunk.records]
-    maps = [row.annotations or _NO_ANNOTATIONS for row in chunk.records]
+    types = [one or _NO_TYPES for one in map(attrgetter("types"), chunk.records)]
+    maps = [one or _NO_ANNOTATIONS for one in map(attrgetter("annotations"), chunk.records)]
     columns = record_columns(chunk, _Question, "imageId", "question", "answer", "fullAnswer") | {
         "question_id": _texts([names[position] for position in chunk.positions]),
-        "structural": _texts([one.structural for one in types]),
-        "semantic": _texts([one.semantic for one in types]),
-        "detailed": _texts([one.detailed for one in types]),
-        "relevant_question": _ids_column([one.question for one in maps]),
-        "relevant_answer": _ids_column([one.answer for one in maps]),
-        "relevant_full_answer": _ids_column([one.fullAnswer for one in maps]),
+        "structural": _texts([*map(attrgetter("structural"), types)]),
+        "semantic": _texts([*map(attrgetter("semantic"), types)]),
+        "detailed": _texts([*map(attrgetter("detailed"), types)]),
+        "relevant_question": _ids_column([*map(attrgetter("question"), maps)]),
+        "relevant_answer": _ids_column([*map(attrgetter("answer"), maps)]),
+        "relevant_full_answer": _ids_column([*map(attrgetter("fullAnswer"), maps)]),
     }
     table = pl.DataFrame(columns).rename({"imageId": "image_id", "fullAnswer": "full_answer"})
     return table.with_columns(
@@ -112,4 +116,7 @@ def _texts(values: Sequence[str | None]) -> pl.Series:
 
 def _ids_column(maps: Sequence[dict[str, str] | None]) -> pl.Series:
     """Return the object ids of each map as List[String]; null where there is no map."""
-    return text_lists([None if one is None else list(one.values()) for one in maps])
+    given = [_NO_IDS if one is None else one for one in maps]
+    flat = pl.Series([*chain.from_iterable(map(dict.values, given))], dtype=pl.String)
+    lengths = np.fromiter(map(len, given), np.int64, len(given))
+    return list_column(flat, lengths, [one is None for one in maps] if None in maps else None)

@@ -13,6 +13,7 @@ import pytest
 
 from shortcut_miner.demo import DemoWorld, write_demo_world
 from shortcut_miner.demo.swapmix import run_swapmix
+from shortcut_miner.diagnostics.swapmix import outputs
 from shortcut_miner.diagnostics.swapmix.build import build
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
 from shortcut_miner.errors import ConfigError, SourceError
@@ -84,6 +85,18 @@ def test_every_epoch_has_its_file_and_its_swaps(files: SwapMixFiles, tmp_path: P
     fewer = tmp_path / "fewer"
     build(files, SwapMixConfig(plan="training"), fewer)
     assert pl.read_parquet(fewer / "training_epoch_000.parquet").equals(epochs[0])
+
+
+def test_epochs_are_the_same_whether_their_files_stay_open_or_not(
+    files: SwapMixFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = SwapMixConfig(plan="training", epochs=3)
+    build(files, config, tmp_path / "open")
+    monkeypatch.setattr(outputs, "_MOST_OPEN", 2)
+    build(files, config, tmp_path / "closed")
+    names = [f"training_epoch_{epoch:03d}.parquet" for epoch in range(3)] + ["manifest.json"]
+    for name in names:
+        assert (tmp_path / "open" / name).read_bytes() == (tmp_path / "closed" / name).read_bytes()
 
 
 def test_dry_run_and_limit(files: SwapMixFiles) -> None:
