@@ -45,6 +45,7 @@ def build(
     out: PathText | None = None,
     limit: int | None = None,
     force: bool = False,
+    leak_check: bool = False,
     config: RadConfig | None = None,
     types: str = "all",
     mode: Mode = "grammar",
@@ -69,6 +70,8 @@ def build(
         Use the first questions only, to try things out.
     force : bool
         Replace the folder of a build with other options.
+    leak_check : bool
+        Also measure how far the answers can be guessed from text alone, into leak.json (extra ``leak``).
     config : RadConfig, optional
         All options at once, in place of those that follow.
     types, mode, ...
@@ -89,6 +92,7 @@ def build(
         as_path_if_given("out", out),
         limit=limit,
         force=force,
+        check_leak=leak_check,
     )
 
 
