@@ -27,8 +27,8 @@ def asked_rows(count: int, *, leaks: bool) -> pl.DataFrame:
         if not leaks:  # the answer asked for is a coin, and so is whether it is right
             asked = ("red", "blue")[int(drawn.random() < 0.5)]
             given_answer = asked if is_yes else {"red": "blue", "blue": "red"}[asked]
-        rows.append((str(at), f"What color is the {subject}?", given_answer, asked, f"Is it {asked}, the {subject}?",
-                     "yes" if is_yes else "no"))  # fmt: skip
+        question, augmented = f"What color is the {subject}?", f"Is the {subject} {asked}?"
+        rows.append((str(at), question, given_answer, asked, augmented, "yes" if is_yes else "no"))
     columns = ["image_id", PRIOR.context, PRIOR.given, PRIOR.asked, "question", "answer"]
     return pl.DataFrame(rows, schema=columns, orient="row")
 

@@ -8,6 +8,7 @@ from shortcut_miner.diagnostics.rad.augment import augment_questions
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles
 from shortcut_miner.diagnostics.rad.inputs import read_inputs
 from shortcut_miner.diagnostics.rad.outputs import BuildReport
+from shortcut_miner.errors import ConfigError
 from shortcut_miner.storage import LEAK_RECORD
 from shortcut_miner.timing import OnStage, timed
 
@@ -47,6 +48,11 @@ def build(
         Bad input, a folder that can't be written, no spaCy model; nothing on disk is changed then.
     """
     run = Run(files=files, backend="spacy", on_stage=on_stage, force=force)
+    if files.pools is not None and config.draw == "balanced":
+        raise ConfigError(
+            "pools: got a file for the draw 'balanced', expected none: what a question is asked depends "
+            "on all others there. Leave --pools out and build on the whole set, or choose --draw paper."
+        )
     names = [*outputs.file_names(config), *([LEAK_RECORD] if check_leak else [])]
     run.check_out(out, outputs.COMMAND, options_of(config, limit), names)
     with timed(run.costs, "read", on_stage):

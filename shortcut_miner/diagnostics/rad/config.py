@@ -1,8 +1,12 @@
-"""Options of the RAD room: what changes its result, and nothing else. The room's README has their table."""
+"""Options of the RAD room: what changes its result, and nothing else. The room's README has their table.
+
+A preset fills in the options that were not given: ``paper`` follows the article, ``balanced`` leaves nothing
+to guess from text.
+"""
 
 import dataclasses
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from shortcut_miner.options import (
     OnBadRow,
@@ -17,10 +21,13 @@ from shortcut_miner.options import (
 TYPES = ("colors", "how-many", "what-kind")
 FORMS = ("are", "are-there", "bare", "no-verb")
 
+Preset = Literal["paper", "balanced"]
+Draw = Literal["paper", "balanced"]
 Mode = Literal["grammar", "literal"]
 PoolBy = Literal["type", "subject"]
 Correct = Literal["equal", "soft"]
 _LONGEST_SPLIT = 100  # characters
+_PRESETS: dict[str, dict[str, Any]] = {"paper": {"draw": "paper"}, "balanced": {"draw": "balanced"}}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +91,15 @@ class PairFiles:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RadConfig:
-    """Options of ``rad build``.
+    """Options of ``rad build``. None means: what the preset says.
 
     Attributes
     ----------
+    preset : {"paper", "balanced"}
+        Fills in the options left out: as the paper has it, or so that no answer can be guessed from text.
+    draw : {"paper", "balanced"}, optional
+        What a "no" asks for: an answer of the pool by how often it was given; or, in expectation, each answer
+        as often as "yes" does, and what fits the question's words as well.
     types : str
         Augmentations to make, with commas between: colors, how-many, what-kind; or all.
     mode : {"grammar", "literal"}
@@ -111,6 +123,8 @@ class RadConfig:
         Stop at rows that don't fit, or count and skip them (exit code 3).
     """
 
+    preset: Preset = "paper"
+    draw: Draw | None = None
     types: str = "all"
     mode: Mode = "grammar"
     forms: str = "all"
@@ -123,8 +137,8 @@ class RadConfig:
     on_bad_row: OnBadRow = "error"
 
     def __post_init__(self) -> None:
-        """Check every value; names in lists get the order of the paper."""
-        fill_in(self)
+        """Fill in the preset and check every value; names in lists get the order of the paper."""
+        fill_in(self, _PRESETS)
         object.__setattr__(self, "types", _listed("types", self.types, TYPES))
         object.__setattr__(self, "forms", _listed("forms", self.forms, FORMS))
         check_whole(self, "seed", 0)

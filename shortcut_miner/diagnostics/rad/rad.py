@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 
 from shortcut_miner.diagnostics.rad.config import (
     Correct,
+    Draw,
     Mode,
     PairFiles,
     PoolBy,
+    Preset,
     RadConfig,
     RadFiles,
     ScoreConfig,
@@ -47,6 +49,8 @@ def build(
     force: bool = False,
     leak_check: bool = False,
     config: RadConfig | None = None,
+    preset: Preset = "paper",
+    draw: Draw | None = None,
     types: str = "all",
     mode: Mode = "grammar",
     forms: str = "all",
@@ -74,7 +78,7 @@ def build(
         Also measure how far the answers can be guessed from text alone, into leak.json (extra ``leak``).
     config : RadConfig, optional
         All options at once, in place of those that follow.
-    types, mode, ...
+    preset, draw, ...
         See :class:`RadConfig`.
 
     Raises
