@@ -23,11 +23,27 @@ FORMS = ("are", "are-there", "bare", "no-verb")
 
 Preset = Literal["paper", "balanced"]
 Draw = Literal["paper", "balanced"]
+Surface = Literal["plain", "exact"]
 Mode = Literal["grammar", "literal"]
 PoolBy = Literal["type", "subject"]
 Correct = Literal["equal", "soft"]
 _LONGEST_SPLIT = 100  # characters
-_PRESETS: dict[str, dict[str, Any]] = {"paper": {"draw": "paper"}, "balanced": {"draw": "balanced"}}
+_PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {
+        "draw": "paper",
+        "min_agreement": 1,
+        "exclude_doubtful": False,
+        "surface": "plain",
+        "soft_targets": False,
+    },
+    "balanced": {
+        "draw": "balanced",
+        "min_agreement": 4,
+        "exclude_doubtful": True,
+        "surface": "exact",
+        "soft_targets": True,
+    },
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +127,16 @@ class RadConfig:
     exclude_annotators : bool
         Never ask a "no" question with an answer that some annotator gave, or that comes close to one (maroon
         to red, 7 to "more than 5"); otherwise the original answer alone is left out.
+    min_agreement : int, optional
+        Use questions on whose answer at least so many of ten annotators agree; of fewer annotators as many in
+        proportion. 1 uses all.
+    exclude_doubtful : bool, optional
+        Never ask "no" questions with numbers between annotators' least and most, and use no colour question
+        that an annotator answers by "multicolored", "rainbow" or the like.
+    surface : {"plain", "exact"}, optional
+        Of how-many questions: Are there two dogs, or Are there exactly two dogs.
+    soft_targets : bool, optional
+        Write the share of annotators who gave the answer asked for beside each label, as column target.
     seed : int
         Of the draws: what is drawn for a question depends on seed, type and question_id alone.
     spacy_model : str
@@ -130,6 +156,10 @@ class RadConfig:
     forms: str = "all"
     pool_by: PoolBy = "type"
     exclude_annotators: bool = True
+    min_agreement: int | None = None
+    exclude_doubtful: bool | None = None
+    surface: Surface | None = None
+    soft_targets: bool | None = None
     seed: int = 0
     spacy_model: str = "en_core_web_sm"
     split: str | None = None
@@ -142,6 +172,7 @@ class RadConfig:
         object.__setattr__(self, "types", _listed("types", self.types, TYPES))
         object.__setattr__(self, "forms", _listed("forms", self.forms, FORMS))
         check_whole(self, "seed", 0)
+        check_whole(self, "min_agreement", 1, 10)
         if not isinstance(self.columns, str | None):
             reject("columns", self.columns, "text, such as question=text,answer=label")
         if self.split is not None and not may_be_in_name(self.split):

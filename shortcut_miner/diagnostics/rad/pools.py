@@ -78,7 +78,12 @@ def draw_answers(
     check_pools(pools)
     pools = pools.sort("augmentation", "pool", "substitute").with_row_index("position")
     rows = eligible.with_columns(pool=_pool(config.pool_by)).with_row_index("row")
-    excluded = excluded_answers(rows, pools, exclude_annotators=config.exclude_annotators)
+    excluded = excluded_answers(
+        rows,
+        pools,
+        exclude_annotators=config.exclude_annotators,
+        exclude_doubtful=bool(config.exclude_doubtful),
+    )
     first, total = _pool_bounds(rows, pools)
     weights = pools["count"].to_numpy().astype(np.int64)
     ends = np.cumsum(weights)

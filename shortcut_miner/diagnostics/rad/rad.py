@@ -18,6 +18,7 @@ from shortcut_miner.diagnostics.rad.config import (
     RadConfig,
     RadFiles,
     ScoreConfig,
+    Surface,
 )
 from shortcut_miner.options import (
     OnBadRow,
@@ -56,6 +57,10 @@ def build(
     forms: str = "all",
     pool_by: PoolBy = "type",
     exclude_annotators: bool = True,
+    min_agreement: int | None = None,
+    exclude_doubtful: bool | None = None,
+    surface: Surface | None = None,
+    soft_targets: bool | None = None,
     seed: int = 0,
     spacy_model: str = "en_core_web_sm",
     split: str | None = None,

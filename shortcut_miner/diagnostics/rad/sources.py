@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 
 import polars as pl
 
-from shortcut_miner.diagnostics.rad.colors import color_set, offers_colors
+from shortcut_miner.diagnostics.rad.agreement import agreement
+from shortcut_miner.diagnostics.rad.colors import color_set, is_multicolored, offers_colors
 from shortcut_miner.diagnostics.rad.config import TYPES, RadConfig
 from shortcut_miner.diagnostics.rad.how_many import Counted, parse_how_many
 from shortcut_miner.diagnostics.rad.language import Tagger, load_tagger
@@ -26,6 +27,8 @@ NO_SINGULAR = "the answer is 1, but the question fits no single one"
 ARTICLE_INSIDE = "an article inside the subject"
 LONG_SUBJECT = f"a subject of more than {MAX_SUBJECT_WORDS} words"
 NO_KIND = "the answer names no kind"
+TOO_FEW_AGREE = "too few annotators agree on the answer"
+MULTICOLORED = "an annotator says that it has many colours"
 
 _OPENINGS = {
     "colors": r"(?i)^what color is the (.+)$",
@@ -88,6 +91,7 @@ def find_sources(questions: pl.DataFrame, config: RadConfig) -> Sources:
     )
     opened = _with_answer_checks(opened)
     opened = opened.with_columns(reason=pl.coalesce("reason", *_late_reasons(config)))
+    opened = _with_doubts(opened, config)
     eligible = opened.filter(pl.col("reason").is_null()).select(
         *questions.columns, "augmentation", "form", "subject", "plural", "singular", substance=_substance()
     )
@@ -174,6 +178,22 @@ def _with_answer_checks(opened: pl.DataFrame) -> pl.DataFrame:
         )
         opened = opened.join(decided, on=column, how="left", validate="m:1", maintain_order="left")
     return opened
+
+
+def _with_doubts(opened: pl.DataFrame, config: RadConfig) -> pl.DataFrame:
+    """Add the reasons that other annotators give."""
+    doubts = []
+    if config.min_agreement != 1:
+        left = opened.with_columns(pl.when(pl.col("reason").is_null()).then("answers"))
+        # Tenths, as whole numbers: 0.3 * 10 is not 3.
+        tenths = (agreement(left, "answered") * 10).round(6).fill_null(10)
+        doubts.append((pl.lit(tenths) < config.min_agreement, TOO_FEW_AGREE))
+    if config.exclude_doubtful:
+        texts = opened.filter(_is_type("colors"))["answers"].explode(empty_as_null=True).drop_nulls().unique()
+        many = pl.Series([one for one in texts if is_multicolored(one)], dtype=pl.String)
+        says_so = pl.col("answers").list.eval(pl.element().is_in(many.implode())).list.any()
+        doubts.append((_is_type("colors") & says_so.fill_null(False), MULTICOLORED))
+    return opened.with_columns(reason=pl.coalesce("reason", _first_reason(*doubts)))
 
 
 def _late_reasons(config: RadConfig) -> list[pl.Expr]:
