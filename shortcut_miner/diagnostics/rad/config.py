@@ -19,7 +19,8 @@ from shortcut_miner.options import (
 )
 
 TYPES = ("colors", "how-many", "what-kind")
-FORMS = ("are", "are-there", "bare", "no-verb")
+PAPER_FORMS = ("are", "are-there", "bare", "no-verb")
+FORMS = (*PAPER_FORMS, "seen", "color-are")
 
 Preset = Literal["paper", "balanced"]
 Draw = Literal["paper", "balanced"]
@@ -31,6 +32,7 @@ _LONGEST_SPLIT = 100  # characters
 _PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "draw": "paper",
+        "forms": "paper",
         "min_agreement": 1,
         "exclude_doubtful": False,
         "surface": "plain",
@@ -38,6 +40,7 @@ _PRESETS: dict[str, dict[str, Any]] = {
     },
     "balanced": {
         "draw": "balanced",
+        "forms": "all",
         "min_agreement": 4,
         "exclude_doubtful": True,
         "surface": "exact",
@@ -120,8 +123,9 @@ class RadConfig:
         Augmentations to make, with commas between: colors, how-many, what-kind; or all.
     mode : {"grammar", "literal"}
         What-kind questions as the paper's examples have them (Is this animal an elephant?), or by its rule.
-    forms : str
-        Forms of how-many questions to use, with commas: are, are-there, bare, no-verb; or all.
+    forms : str, optional
+        Forms of questions to use, with commas: of how many are, are-there, bare, no-verb, seen; of colours,
+        beside the paper's, color-are; or paper (the first four), or all.
     pool_by : {"type", "subject"}
         Draw the answer of a what-kind "no" from all answers, or from those given about the same subject.
     exclude_annotators : bool
@@ -153,7 +157,7 @@ class RadConfig:
     draw: Draw | None = None
     types: str = "all"
     mode: Mode = "grammar"
-    forms: str = "all"
+    forms: str | None = None
     pool_by: PoolBy = "type"
     exclude_annotators: bool = True
     min_agreement: int | None = None
@@ -170,7 +174,8 @@ class RadConfig:
         """Fill in the preset and check every value; names in lists get the order of the paper."""
         fill_in(self, _PRESETS)
         object.__setattr__(self, "types", _listed("types", self.types, TYPES))
-        object.__setattr__(self, "forms", _listed("forms", self.forms, FORMS))
+        forms = ",".join(PAPER_FORMS) if self.forms == "paper" else self.forms
+        object.__setattr__(self, "forms", _listed("forms", forms, FORMS))
         check_whole(self, "seed", 0)
         check_whole(self, "min_agreement", 1, 10)
         if not isinstance(self.columns, str | None):
@@ -185,11 +190,11 @@ class RadConfig:
 
     @property
     def chosen_forms(self) -> tuple[str, ...]:
-        """The forms of how-many questions to use."""
-        return tuple(self.forms.split(","))
+        """The forms of questions to use."""
+        return tuple((self.forms or "").split(","))
 
 
-def _listed(name: str, value: str, known: tuple[str, ...]) -> str:
+def _listed(name: str, value: str | None, known: tuple[str, ...]) -> str:
     """Return the names in `value` in the order of `known`.
 
     >>> _listed("types", "what-kind, colors", TYPES)

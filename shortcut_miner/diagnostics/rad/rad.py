@@ -54,7 +54,7 @@ def build(
     draw: Draw | None = None,
     types: str = "all",
     mode: Mode = "grammar",
-    forms: str = "all",
+    forms: str | None = None,
     pool_by: PoolBy = "type",
     exclude_annotators: bool = True,
     min_agreement: int | None = None,

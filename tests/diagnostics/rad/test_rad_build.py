@@ -217,7 +217,10 @@ def test_pools_of_another_build(built: Path, tmp_path: Path) -> None:
     ("options", "told"),
     [
         ({"types": "colours"}, "types: got 'colours', expected all, or some of colors, how-many, what-kind"),
-        ({"forms": ""}, "forms: got '', expected all, or some of are, are-there, bare, no-verb"),
+        (
+            {"forms": ""},
+            "forms: got '', expected all, or some of are, are-there, bare, no-verb, seen, color-are",
+        ),
         ({"mode": "poetic"}, "mode: got 'poetic', expected one of grammar, literal. Change --mode."),
         ({"pool_by": "image"}, "pool_by: got 'image', expected one of type, subject. Change --pool-by."),
         ({"split": "a/b"}, "split: got 'a/b', expected letters, digits, - and _"),
