@@ -132,7 +132,8 @@ def score_document(report: "ScoreReport") -> dict[str, Any]:
     """Return scores as one JSON object: metric -> group -> subgroup -> model -> value, n, low, high."""
     from shortcut_miner.scoring.tables import as_dict
 
-    return {"scores": as_dict(report.scores), "counts": report.counts.to_dicts()}
+    document = {"scores": as_dict(report.scores), "counts": report.counts.to_dicts()}
+    return document | ({} if report.differences is None else {"differences": as_dict(report.differences)})
 
 
 def print_scores(report: "ScoreReport", most: int) -> None:
@@ -149,6 +150,12 @@ def print_scores(report: "ScoreReport", most: int) -> None:
     for (metric,), table in printed.group_by("metric", maintain_order=True):
         print_title(f"{_HEADINGS[str(metric)]} in percent [95% interval]")
         print_models(table, ("subgroup",), cell, most=most + 1, headings=("augmentation",))
+    if report.differences is not None:
+        told = report.differences.filter(pl.col("group") != "form", pl.col("value").is_not_null())
+        for (metric,), table in told.group_by("metric", maintain_order=True):
+            heading = _HEADINGS[str(metric).removesuffix("_difference")]
+            print_title(f"{heading}: difference to {table['baseline'][0]} in points [95% interval]")
+            print_models(table, ("subgroup",), value_text, most=most + 1, headings=("augmentation",))
 
 
 HELP = "Yes/no augmentations of any VQA questions, and the RAD score (Rosenberg et al., ACL 2021)."

@@ -218,6 +218,8 @@ class ScoreConfig(ScoreOptions):
         score's --scorer auto.
     threshold : float
         Least accuracy of a right answer with --correct soft, above 0 and at most 1.
+    baseline : str, optional
+        Model that all others are compared with, on the same resamples.
     resamples : int
         Bootstrap resamples of images; 0 leaves the intervals out.
     seed : int
@@ -226,6 +228,7 @@ class ScoreConfig(ScoreOptions):
 
     correct: Correct = "equal"
     threshold: float = 0.5
+    baseline: str | None = None
     resamples: int = 1000
     seed: int = 0
 

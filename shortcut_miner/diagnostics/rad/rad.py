@@ -127,6 +127,7 @@ def score(
     tex_intervals: bool = False,
     correct: Correct = "equal",
     threshold: float = 0.5,
+    baseline: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> "ScoreReport":
@@ -148,7 +149,7 @@ def score(
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
     columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
-    correct, threshold, resamples, seed
+    correct, threshold, baseline, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises
