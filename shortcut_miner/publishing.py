@@ -35,13 +35,16 @@ from shortcut_miner.journal import (
     locked,
     sync,
 )
-from shortcut_miner.storage import MANIFEST, RUN_RECORD, read_json_file, write_json
+from shortcut_miner.storage import LEAK_RECORD, MANIFEST, RUN_RECORD, UNLISTED, read_json_file, write_json
 from shortcut_miner.version import __version__
 
 Inputs = Mapping[str, Any]  # of paths, or lists of them
 _ANOTHER = "Choose another --out."
 _DECIDED = "The new files are complete, and the next command that reads this folder puts the rest in place"
-_RUN_FIELDS = {"out", "files", "backend", "threads"}
+_RECORD_FIELDS = {
+    RUN_RECORD: {"out", "files", "backend", "threads"},
+    LEAK_RECORD: {"package", "command", "classifier", "leak"},
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -179,12 +182,13 @@ def _our_manifest(out: Path) -> dict[str, Any]:
 
 
 def _records(out: Path) -> dict[str, Digest]:
-    """Return manifest.json and, if it is of a run of ours, run.json."""
+    """Return manifest.json and, if they are of a run of ours, run.json and leak.json."""
     kept = {MANIFEST: digest_of(out / MANIFEST)}
-    with contextlib.suppress(SourceError):
-        run = read_json_file(out / RUN_RECORD)
-        if isinstance(run, dict) and run.keys() >= _RUN_FIELDS:
-            kept[RUN_RECORD] = digest_of(out / RUN_RECORD)
+    for name, fields in _RECORD_FIELDS.items():
+        with contextlib.suppress(SourceError):
+            record = read_json_file(out / name)
+            if isinstance(record, dict) and record.keys() >= fields:
+                kept[name] = digest_of(out / name)
     return {name: digest for name, digest in kept.items() if digest is not None}
 
 
@@ -308,7 +312,9 @@ def _publish(staging: Path, out: Path, inputs: Inputs | None, force: bool, add: 
         # The cap on rules was compared before the work, when it was the user's or none.
         asked = {**manifest["config"], _CAP: _BY_INPUTS}
         ours = _checked(out, manifest["command"], asked, names, inputs, force)
-        listed = {name: dataclasses.asdict(one) for name, one in files.items() if one and name != RUN_RECORD}
+        listed = {
+            name: dataclasses.asdict(one) for name, one in files.items() if one and name not in UNLISTED
+        }
         write_json(manifest | {"files": kept | listed}, staging / MANIFEST)
         sync(staging / MANIFEST)
         gone = () if add else ours.files

@@ -28,6 +28,9 @@ from shortcut_miner.version import __version__
 METADATA_KEY = "shortcut_miner"
 MANIFEST = "manifest.json"
 RUN_RECORD = "run.json"
+LEAK_RECORD = "leak.json"
+# What the manifest does not list: their bytes may differ from run to run.
+UNLISTED = (RUN_RECORD, LEAK_RECORD)
 # Polars' Parquet bytes depend on the thread count unless the row groups are fixed.
 ROW_GROUP_SIZE = 131_072
 _HALVES = re.compile("[\ud800-\udfff]")

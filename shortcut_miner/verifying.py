@@ -20,7 +20,7 @@ from shortcut_miner.journal import Digest, as_digest, digest_of, is_plain_name
 from shortcut_miner.options import PathText, as_path, as_path_if_given
 from shortcut_miner.recorded_inputs import Record, is_recorded, places_below, recorded_inputs
 from shortcut_miner.sources.opening.files import facts_of_all, file_facts, system_errors
-from shortcut_miner.storage import MANIFEST, PROVENANCE_ERRORS, RUN_RECORD, read_provenance
+from shortcut_miner.storage import MANIFEST, PROVENANCE_ERRORS, UNLISTED, read_provenance
 from shortcut_miner.timing import OnStage, in_parts
 
 FileState = Literal["same", "changed", "missing", "of another run"]
@@ -50,7 +50,7 @@ class Verification:
         Role and name of each input, and whether the folder of data has it: "same", "changed" (what has its
         name has other content), "not found", or, without such a folder, "not looked for".
     others : tuple of str
-        Visible files and folders that the manifest does not list, but for the run record.
+        Visible files and folders that the manifest does not list, but for run.json and leak.json.
     """
 
     folder: Path
@@ -122,7 +122,7 @@ def verify(
             sorted(
                 one.name
                 for one in path.iterdir()
-                if one.name not in (*listed, MANIFEST, RUN_RECORD) and not one.name.startswith(".")
+                if one.name not in (*listed, MANIFEST, *UNLISTED) and not one.name.startswith(".")
             )
         ),
     )

@@ -52,7 +52,7 @@ LAYERS = (
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 KERNEL_LIBRARIES = {"math", "numpy", "numba", "cupy", "typing"}
-HEAVY = {"numba", "cupy", "spacy", "altair", "h5py", "dask", "pandas", "mlxtend", "scipy"}
+HEAVY = {"numba", "cupy", "spacy", "altair", "h5py", "dask", "pandas", "mlxtend", "scipy", "sklearn"}
 
 
 def modules() -> list[Path]:

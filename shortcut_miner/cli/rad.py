@@ -11,6 +11,7 @@ from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
     METHOD,
+    OUTPUT,
     BuildOut,
     ConfigFile,
     DryRun,
@@ -34,6 +35,15 @@ Files = Annotated[RadFiles, Parameter(name="*", group=INPUTS)]
 Method = Annotated[RadConfig, Parameter(name="*", group=METHOD)]
 Pairs = Annotated[PairFiles, Parameter(name="*", group=INPUTS)]
 ScoreMethod = Annotated[ScoreConfig, Parameter(name="*", group=METHOD)]
+LeakCheck = Annotated[
+    bool,
+    Parameter(
+        group=OUTPUT,
+        negative=(),
+        show_default=False,
+        help="Also measure how far the answers can be guessed from text alone, into leak.json (extra leak).",
+    ),
+]
 
 _DEFAULT_METHOD, _DEFAULT_SCORE, _NO_PAIRS = RadConfig(), ScoreConfig(), PairFiles()
 _HEADINGS = {
@@ -52,6 +62,7 @@ def build(
     config: ConfigFile = None,
     out: BuildOut = None,
     force: Force = False,
+    leak_check: LeakCheck = False,
     dry_run: DryRun = False,
     shown: Shown = DEFAULT_SHOWN,
 ) -> int:
@@ -60,7 +71,9 @@ def build(
     def work(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
         from shortcut_miner.diagnostics.rad.build import build as build_folder
 
-        return build_folder(files, method, target, limit=rows, force=force, on_stage=on_stage)
+        return build_folder(
+            files, method, target, limit=rows, force=force, check_leak=leak_check, on_stage=on_stage
+        )
 
     return run_build(work, out=out, dry_run=dry_run, shown=shown, show=show_words)
 
@@ -119,7 +132,8 @@ def score_document(report: "ScoreReport") -> dict[str, Any]:
     """Return scores as one JSON object: metric -> group -> subgroup -> model -> value, n, low, high."""
     from shortcut_miner.scoring.tables import as_dict
 
-    return {"scores": as_dict(report.scores), "counts": report.counts.to_dicts()}
+    document = {"scores": as_dict(report.scores), "counts": report.counts.to_dicts()}
+    return document | ({} if report.differences is None else {"differences": as_dict(report.differences)})
 
 
 def print_scores(report: "ScoreReport", most: int) -> None:
@@ -136,6 +150,12 @@ def print_scores(report: "ScoreReport", most: int) -> None:
     for (metric,), table in printed.group_by("metric", maintain_order=True):
         print_title(f"{_HEADINGS[str(metric)]} in percent [95% interval]")
         print_models(table, ("subgroup",), cell, most=most + 1, headings=("augmentation",))
+    if report.differences is not None:
+        told = report.differences.filter(pl.col("group") != "form", pl.col("value").is_not_null())
+        for (metric,), table in told.group_by("metric", maintain_order=True):
+            heading = _HEADINGS[str(metric).removesuffix("_difference")]
+            print_title(f"{heading}: difference to {table['baseline'][0]} in points [95% interval]")
+            print_models(table, ("subgroup",), value_text, most=most + 1, headings=("augmentation",))
 
 
 HELP = "Yes/no augmentations of any VQA questions, and the RAD score (Rosenberg et al., ACL 2021)."

@@ -7,6 +7,7 @@ import polars as pl
 
 from shortcut_miner.datasets import reports
 from shortcut_miner.diagnostics.rad.config import ScoreConfig
+from shortcut_miner.diagnostics.rad.differences import differences_from
 from shortcut_miner.diagnostics.rad.pairs import Aligned
 from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.scoring.accuracy import score_questions
@@ -34,11 +35,15 @@ class ScoreReport(reports.ScoreReport):
         value is null where that is 0.
     counts : pl.DataFrame
         model, augmentation (null: overall), pairs, original_right, augmented_right, both_right.
+    differences : pl.DataFrame or None
+        With a baseline: each other model's scores minus the baseline's, with intervals on the same resamples;
+        metric (such as rad_difference), group, subgroup, scorer, model, baseline, value, n, low, high.
     notes : tuple of str
         What was decided while reading.
     """
 
     counts: pl.DataFrame
+    differences: pl.DataFrame | None = None
 
     def paper_columns(self) -> PaperColumns:
         """Return accuracies and RAD overall, and RAD per type where there are several."""
@@ -93,6 +98,7 @@ def score_aligned(
         command=COMMAND,
         scores=_complete(pl.concat(parts), models, groups, _scorer(config, choices)),
         counts=_counts(judged, models, kinds),
+        differences=_compared(judged, config, _scorer(config, choices)),
         notes=tuple(f"{side.name}: {note}" for side, choice in choices.items() for note in choice.notes),
         warnings=tuple(text for side in sides for text in side.warnings(rights[side.name]))
         + tuple(text for side, choice in choices.items() for text in side.form_warnings(choice)),
@@ -208,6 +214,20 @@ def _accuracy(judged: pl.DataFrame, right: str, key: str, name: str, config: Sco
         summary = summarise(once_a_group, by=[by], **options)  # type: ignore[arg-type]
         grouped.append(summary.filter(pl.col("group") == by, pl.col("subgroup").is_not_null()))
     return pl.concat([overall, *grouped])
+
+
+def _compared(judged: pl.DataFrame, config: ScoreConfig, scorer: str) -> pl.DataFrame | None:
+    if config.baseline is None or judged["model"].n_unique() < 2:
+        return None
+    groups, options = (_BY_TYPE, _BY_FORM), {"resamples": config.resamples, "seed": config.seed}
+    found = differences_from(judged, config.baseline, groups, **options)
+    return found.select(
+        "metric",
+        "group",
+        "subgroup",
+        pl.lit(scorer).alias("scorer"),
+        pl.exclude("metric", "group", "subgroup"),
+    )
 
 
 def _scorer(config: ScoreConfig, choices: Mapping[_Side, Choice]) -> str:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from shortcut_miner.diagnostics.rad.agreement import soft_targets
 from shortcut_miner.diagnostics.rad.config import RadConfig
 from shortcut_miner.diagnostics.rad.language import Tagger
 from shortcut_miner.diagnostics.rad.pools import answer_pools, draw_answers
@@ -20,7 +21,7 @@ class Augmented:
     Attributes
     ----------
     augmentations : pl.DataFrame
-        schemas.Augmentations, sorted by question_id.
+        schemas.Augmentations, sorted by question_id; with soft targets also target Float64.
     skipped : pl.DataFrame
         schemas.SkippedSources: every other question, sorted by question_id.
     pools : pl.DataFrame
@@ -88,20 +89,25 @@ def augment_questions(
         pools = answer_pools(sources.eligible, config.pool_by) if pools is None else pools
         drawn, undrawn = draw_answers(sources.eligible, pools, config)
     with timed(costs, "phrase", on_stage):
-        made = with_surfaces(drawn, config.mode)
-    augmentations = made.select(
-        "question_id",
-        "augmentation",
-        "image_id",
-        question="augmented",
-        answer="drawn_answer",
-        form="form",
-        question_type="question_type",
-        original_question="question",
-        original_answer="answer",
-        substituted_answer="substitute",
-        split=pl.col("split").fill_null("all"),
-    ).sort("question_id", "augmentation")
+        made = with_surfaces(drawn, config.mode, config.surface)
+        targets = [soft_targets(drawn).alias("target")] if config.soft_targets else []
+    augmentations = (
+        made.select(
+            "question_id",
+            "augmentation",
+            "image_id",
+            question="augmented",
+            answer="drawn_answer",
+            form="form",
+            question_type="question_type",
+            original_question="question",
+            original_answer="answer",
+            substituted_answer="substitute",
+            split=pl.col("split").fill_null("all"),
+        )
+        .with_columns(targets)
+        .sort("question_id", "augmentation")
+    )
     skipped = pl.concat([sources.skipped, undrawn]).sort("question_id")
     return Augmented(
         validated(augmentations, Augmentations, "augmentations"),

@@ -41,6 +41,18 @@ def mentioned_colors(answer: str) -> Colors:
     return frozenset(name for part in parts if (name := _color_name(part)) is not None)
 
 
+def is_multicolored(answer: str) -> bool:
+    """Return whether an answer says that there are many colours, so that any may be right.
+
+    Examples
+    --------
+    >>> is_multicolored("Multi-colored"), is_multicolored("rainbow"), is_multicolored("red and white")
+    (True, True, False)
+    """
+    lower = answer.lower()
+    return lower.startswith("multi") or not words("colors", "many").isdisjoint(re.findall(r"[a-z]+", lower))
+
+
 def offers_colors(subject: str) -> bool:
     """Return whether a subject ends with colours to choose from, as GQA's do.
 

@@ -1,8 +1,12 @@
-"""Options of the RAD room: what changes its result, and nothing else. The room's README has their table."""
+"""Options of the RAD room: what changes its result, and nothing else. The room's README has their table.
+
+A preset fills in the options that were not given: ``paper`` follows the article, ``balanced`` leaves nothing
+to guess from text.
+"""
 
 import dataclasses
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from shortcut_miner.options import (
     OnBadRow,
@@ -15,12 +19,34 @@ from shortcut_miner.options import (
 )
 
 TYPES = ("colors", "how-many", "what-kind")
-FORMS = ("are", "are-there", "bare", "no-verb")
+PAPER_FORMS = ("are", "are-there", "bare", "no-verb")
+FORMS = (*PAPER_FORMS, "seen", "color-are")
 
+Preset = Literal["paper", "balanced"]
+Draw = Literal["paper", "balanced"]
+Surface = Literal["plain", "exact"]
 Mode = Literal["grammar", "literal"]
 PoolBy = Literal["type", "subject"]
 Correct = Literal["equal", "soft"]
 _LONGEST_SPLIT = 100  # characters
+_PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {
+        "draw": "paper",
+        "forms": "paper",
+        "min_agreement": 1,
+        "exclude_doubtful": False,
+        "surface": "plain",
+        "soft_targets": False,
+    },
+    "balanced": {
+        "draw": "balanced",
+        "forms": "all",
+        "min_agreement": 4,
+        "exclude_doubtful": True,
+        "surface": "exact",
+        "soft_targets": True,
+    },
+}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,21 +110,37 @@ class PairFiles:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RadConfig:
-    """Options of ``rad build``.
+    """Options of ``rad build``. None means: what the preset says.
 
     Attributes
     ----------
+    preset : {"paper", "balanced"}
+        Fills in the options left out: as the paper has it, or so that no answer can be guessed from text.
+    draw : {"paper", "balanced"}, optional
+        What a "no" asks for: an answer of the pool by how often it was given; or, in expectation, each answer
+        as often as "yes" does, and what fits the question's words as well.
     types : str
         Augmentations to make, with commas between: colors, how-many, what-kind; or all.
     mode : {"grammar", "literal"}
         What-kind questions as the paper's examples have them (Is this animal an elephant?), or by its rule.
-    forms : str
-        Forms of how-many questions to use, with commas: are, are-there, bare, no-verb; or all.
+    forms : str, optional
+        Forms of questions to use, with commas: of how many are, are-there, bare, no-verb, seen; of colours,
+        beside the paper's, color-are; or paper (the first four), or all.
     pool_by : {"type", "subject"}
         Draw the answer of a what-kind "no" from all answers, or from those given about the same subject.
     exclude_annotators : bool
         Never ask a "no" question with an answer that some annotator gave, or that comes close to one (maroon
         to red, 7 to "more than 5"); otherwise the original answer alone is left out.
+    min_agreement : int, optional
+        Use questions on whose answer at least so many of ten annotators agree; of fewer annotators as many in
+        proportion. 1 uses all.
+    exclude_doubtful : bool, optional
+        Never ask "no" questions with numbers between annotators' least and most, and use no colour question
+        that an annotator answers by "multicolored", "rainbow" or the like.
+    surface : {"plain", "exact"}, optional
+        Of how-many questions: Are there two dogs, or Are there exactly two dogs.
+    soft_targets : bool, optional
+        Write the share of annotators who gave the answer asked for beside each label, as column target.
     seed : int
         Of the draws: what is drawn for a question depends on seed, type and question_id alone.
     spacy_model : str
@@ -111,11 +153,17 @@ class RadConfig:
         Stop at rows that don't fit, or count and skip them (exit code 3).
     """
 
+    preset: Preset = "paper"
+    draw: Draw | None = None
     types: str = "all"
     mode: Mode = "grammar"
-    forms: str = "all"
+    forms: str | None = None
     pool_by: PoolBy = "type"
     exclude_annotators: bool = True
+    min_agreement: int | None = None
+    exclude_doubtful: bool | None = None
+    surface: Surface | None = None
+    soft_targets: bool | None = None
     seed: int = 0
     spacy_model: str = "en_core_web_sm"
     split: str | None = None
@@ -123,11 +171,13 @@ class RadConfig:
     on_bad_row: OnBadRow = "error"
 
     def __post_init__(self) -> None:
-        """Check every value; names in lists get the order of the paper."""
-        fill_in(self)
+        """Fill in the preset and check every value; names in lists get the order of the paper."""
+        fill_in(self, _PRESETS)
         object.__setattr__(self, "types", _listed("types", self.types, TYPES))
-        object.__setattr__(self, "forms", _listed("forms", self.forms, FORMS))
+        forms = ",".join(PAPER_FORMS) if self.forms == "paper" else self.forms
+        object.__setattr__(self, "forms", _listed("forms", forms, FORMS))
         check_whole(self, "seed", 0)
+        check_whole(self, "min_agreement", 1, 10)
         if not isinstance(self.columns, str | None):
             reject("columns", self.columns, "text, such as question=text,answer=label")
         if self.split is not None and not may_be_in_name(self.split):
@@ -140,11 +190,11 @@ class RadConfig:
 
     @property
     def chosen_forms(self) -> tuple[str, ...]:
-        """The forms of how-many questions to use."""
-        return tuple(self.forms.split(","))
+        """The forms of questions to use."""
+        return tuple((self.forms or "").split(","))
 
 
-def _listed(name: str, value: str, known: tuple[str, ...]) -> str:
+def _listed(name: str, value: str | None, known: tuple[str, ...]) -> str:
     """Return the names in `value` in the order of `known`.
 
     >>> _listed("types", "what-kind, colors", TYPES)
@@ -168,6 +218,8 @@ class ScoreConfig(ScoreOptions):
         score's --scorer auto.
     threshold : float
         Least accuracy of a right answer with --correct soft, above 0 and at most 1.
+    baseline : str, optional
+        Model that all others are compared with, on the same resamples.
     resamples : int
         Bootstrap resamples of images; 0 leaves the intervals out.
     seed : int
@@ -176,6 +228,7 @@ class ScoreConfig(ScoreOptions):
 
     correct: Correct = "equal"
     threshold: float = 0.5
+    baseline: str | None = None
     resamples: int = 1000
     seed: int = 0
 

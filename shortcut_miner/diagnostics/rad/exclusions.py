@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import polars as pl
 
 from shortcut_miner.diagnostics.rad.colors import are_compatible, color_set, mentioned_colors
-from shortcut_miner.diagnostics.rad.language import mentioned_numbers
+from shortcut_miner.diagnostics.rad.language import ANY_NUMBER, mentioned_numbers
 from shortcut_miner.diagnostics.rad.what_kind import content_words
 from shortcut_miner.text import normalise_answer
 
@@ -19,7 +19,9 @@ _SCHEMA = {"row": pl.UInt32, "position": pl.UInt32}
 _FORBIDDEN = {"pool": pl.String, "subject": pl.String, "said": pl.String, "position": pl.UInt32}
 
 
-def excluded_answers(rows: pl.DataFrame, pools: pl.DataFrame, *, exclude_annotators: bool) -> Pairs:
+def excluded_answers(
+    rows: pl.DataFrame, pools: pl.DataFrame, *, exclude_annotators: bool, exclude_doubtful: bool = False
+) -> Pairs:
     """Return the answers of its pool that each row must not be asked with.
 
     Parameters
@@ -31,6 +33,8 @@ def excluded_answers(rows: pl.DataFrame, pools: pl.DataFrame, *, exclude_annotat
     exclude_annotators : bool
         Also what may agree with any annotator's answer, or comes close to it; otherwise the original answer
         alone (after VQA normalisation; for colours, sets that contain it or are contained in it).
+    exclude_doubtful : bool
+        Also numbers between the least and the most that annotators gave.
 
     Returns
     -------
@@ -44,6 +48,8 @@ def excluded_answers(rows: pl.DataFrame, pools: pl.DataFrame, *, exclude_annotat
         if kind in pools["augmentation"]
     ]
     parts.append(_ones(rows, pools))
+    if exclude_doubtful:
+        parts.append(_between(_said(rows, exclude_annotators=True), pools))
     return pl.concat([pl.DataFrame(schema=_SCHEMA), *parts]).unique().sort("row", "position")
 
 
@@ -131,6 +137,29 @@ def _agree(one: frozenset[str], other: frozenset[str], own: frozenset[str]) -> b
     """
     left, right = one - own, other - own
     return not left or one <= other or other <= one or (bool(right) and (left <= right or right <= left))
+
+
+def _between(said: pl.DataFrame, pools: pl.DataFrame) -> Pairs:
+    """Return the numbers from the least to the most that each row's annotators gave."""
+    said = said.filter(pl.col("augmentation") == "how-many")
+    spans = [(text, low, max(low, high) if high < ANY_NUMBER else low)
+             for text in said["said"].unique() for low, high in mentioned_numbers(text)]  # fmt: skip
+    table = pl.DataFrame(
+        spans, schema={"said": pl.String, "low": pl.Int64, "high": pl.Int64}, orient="row"
+    ).filter(pl.col("high") <= ANY_NUMBER)
+    spanned = (
+        said.join(table, on="said").group_by("row", "pool").agg(pl.col("low").min(), pl.col("high").max())
+    )
+    numbers = pools.filter(pl.col("augmentation") == "how-many").select(
+        "position", number=pl.col("substitute").cast(pl.Int64), of="pool"
+    )
+    within = spanned.join_where(
+        numbers,
+        pl.col("pool") == pl.col("of"),
+        pl.col("number") >= pl.col("low"),
+        pl.col("number") <= pl.col("high"),
+    )
+    return within.select("row", "position")
 
 
 def _ones(rows: pl.DataFrame, pools: pl.DataFrame) -> Pairs:

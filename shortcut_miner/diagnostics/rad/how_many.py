@@ -7,7 +7,7 @@ works where the main verb is *are* and what follows it modifies the noun, or whe
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from shortcut_miner.diagnostics.rad.language import singular_noun
+from shortcut_miner.diagnostics.rad.language import is_plural, singular_noun
 from shortcut_miner.diagnostics.rad.word_lists import words
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ NOT_A_NOUN = "the word after 'How many' is not a noun"
 OTHER_VERB = "the main verb is not 'are'"
 RELATIVE = "a relative clause stands before 'are'"
 NOT_A_MODIFIER = "what follows the noun or 'are' does not modify it"
+SINGULAR = "the noun after 'How many' stands in the singular"
 SECOND_CLAUSE = "a second clause or question follows"
 
 _NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
@@ -25,6 +26,7 @@ _FORMS_OF_BE = frozenset({"are", "is", "am", "was", "were", "be"})
 _AUXILIARIES = _FORMS_OF_BE | {"do", "does", "did", "have", "has", "had"}
 _WH = frozenset({"WDT", "WP", "WP$", "WRB"})
 _ADVERBS = frozenset({"RB", "RBR", "RBS"})
+_SEEING = (["can", "be", "seen"], ["can", "you", "see"], ["do", "you", "see"])
 _FIRST = 2  # tokens: How, many, and then the noun
 
 
@@ -37,7 +39,7 @@ class Counted:
     reason : str or None
         Why it gives no augmentation.
     form : str
-        "are", "are-there", "bare" (nothing but nouns) or "no-verb".
+        "are", "are-there", "bare" (nothing but nouns), "no-verb" or "seen" (can be seen, do you see).
     plural, singular : str or None
         What follows the number; singular is None where one can't be asked for.
     """
@@ -60,7 +62,7 @@ def parse_how_many(doc: "Doc") -> Counted:
     if verb is None:
         return _without_verb(tokens, head)
     if tokens[verb].lower_ != "are":
-        return Counted(OTHER_VERB)
+        return _seen(tokens, head, verb)
     if any(_is_wh(token) for token in tokens[head + 1 : verb]):
         return Counted(RELATIVE)
     rest = tokens[verb + 1 :]
@@ -73,6 +75,25 @@ def parse_how_many(doc: "Doc") -> Counted:
     if _has_second_clause(tokens[head + 1 :]):
         return Counted(SECOND_CLAUSE)
     return _counted("are-there" if is_there else "are", tokens, head, verb, rest)
+
+
+def _seen(tokens: "Span", head: int, verb: int) -> Counted:
+    """Return what "How many S can be seen REST?" gives, and "can you see", "do you see"."""
+    said = [token.lower_ for token in tokens[verb : verb + 3]]
+    rest = tokens[verb + 3 :]
+    if said not in _SEEING or any(_is_wh(token) for token in tokens[head + 1 : verb]):
+        return Counted(OTHER_VERB)
+    if tokens[head].tag_ == "NN" and not _is_counted(tokens[head].lower_):
+        return Counted(SINGULAR)
+    if len(rest) and not _is_modifier(rest):
+        return Counted(NOT_A_MODIFIER)
+    if _has_second_clause(tokens[head + 1 :]):
+        return Counted(SECOND_CLAUSE)
+    return _counted("seen", tokens, head, verb, rest, state="visible")
+
+
+def _is_counted(noun: str) -> bool:
+    return is_plural(noun) or noun in words("modifiers", "nouns", "one_form")
 
 
 def _without_verb(tokens: "Span", head: int) -> Counted:
@@ -161,14 +182,15 @@ def _is_wh(token: "Token") -> bool:
     return token.tag_ in _WH or token.lower_ == "that"
 
 
-def _counted(form: str, tokens: "Span", head: int, verb: int, rest: "Span") -> Counted:
+def _counted(form: str, tokens: "Span", head: int, verb: int, rest: "Span", state: str = "") -> Counted:
     before = tokens[_FIRST:head].text_with_ws if head > _FIRST else ""
     noun = tokens[head]
     after = tokens[head + 1 : verb].text
-    tail = _joined(f"{noun.whitespace_}{after}" if after else "", rest.text if len(rest) else "")
+    following = " ".join(filter(None, (state, rest.text if len(rest) else "")))
+    tail = _joined(f"{noun.whitespace_}{after}" if after else "", following)
     plural = f"{before}{noun.text}{tail}"
     singular = None
-    if _allows_one(tokens[head + 1 :], skip=verb - head - 1):
+    if _allows_one([*tokens[head + 1 : verb], *rest]):
         one = _singular_head(noun, tokens, head)
         if one is not None:
             # "TV's" is a plural too: its ending goes.
@@ -192,9 +214,8 @@ def _singular_head(noun: "Token", tokens: "Span", head: int) -> str | None:
     return singular_noun(noun.text) if is_plural else noun.text
 
 
-def _allows_one(rest: "Span", skip: int) -> bool:
+def _allows_one(listed: "list[Token]") -> bool:
     """Return whether the rest of the question also fits one: no plural verb, nothing done as a group."""
-    listed = [token for at, token in enumerate(rest) if at != skip]
     has_plural = any(
         token.tag_ == "VBP" or token.lower_ in ("are", "were", "have", "do", "themselves") for token in listed
     )

@@ -22,7 +22,8 @@ from shortcut_miner.diagnostics.rad.config import TYPES, RadConfig
 from shortcut_miner.diagnostics.rad.inputs import RadInputs
 from shortcut_miner.diagnostics.rad.language import inflect_version
 from shortcut_miner.schemas import Augmentations, Questions
-from shortcut_miner.storage import Provenance
+from shortcut_miner.scoring.leak import Prior, leak_check, leak_record, leak_text
+from shortcut_miner.storage import LEAK_RECORD, Provenance, write_json
 
 COMMAND = "rad build"
 ANNOTATORS = 10
@@ -100,7 +101,9 @@ def _counts_of(frame: pl.DataFrame, column: str) -> dict[str, int]:
     return dict(frame[column].value_counts().sort(column).rows())
 
 
-def in_words(provenance: Provenance, figures: Mapping[str, Any]) -> dict[str, str]:
+def in_words(
+    provenance: Provenance, figures: Mapping[str, Any], leak: pl.DataFrame | None = None
+) -> dict[str, str]:
     """Return what a build read and made, what gave nothing and why, as the console prints it."""
     counts = provenance.counts
     words = {"questions": f"{counts['questions']:,} about {counts['images']:,} images"}
@@ -111,7 +114,15 @@ def in_words(provenance: Provenance, figures: Mapping[str, Any]) -> dict[str, st
     words["no augmentation"] = "; ".join(f"{count:,} {reason}" for reason, count in reasons) or "none"
     model = figures["spacy_model"]
     words["nouns found by"] = f"{model['name']} {model['version']}" if model else "nothing to tag"
+    for row in [] if leak is None else leak.iter_rows(named=True):
+        words[f"leak of {row['group']}"] = leak_text(row)
     return words
+
+
+def find_leak(augmentations: pl.DataFrame) -> pl.DataFrame:
+    """Return how far each type's answers can be guessed from text: see :func:`.scoring.leak.leak_check`."""
+    prior = Prior(context="original_question", given="original_answer", asked="substituted_answer")
+    return leak_check(augmentations, by="augmentation", prior=prior)
 
 
 def file_names(config: RadConfig) -> list[str]:
@@ -136,8 +147,9 @@ def write(
     tables: Mapping[str, Callable[[], pl.DataFrame]],
     provenance: Provenance,
     figures: dict[str, Any],
+    leak: pl.DataFrame | None = None,
 ) -> None:
-    """Write the tables, the official files and the manifest into a folder."""
+    """Write the tables, the official files, the manifest and maybe leak.json into a folder."""
     made = {name: make() for name, make in tables.items()}
     write_tables(folder, provenance, made)
     for name in TYPES:
@@ -145,6 +157,8 @@ def write(
         for (split,), rows in own.group_by("split", maintain_order=True):
             write_official(rows, folder, name, str(split))
     write_manifest(folder, provenance, figures)
+    if leak is not None:
+        write_json(leak_record(leak, COMMAND), folder / LEAK_RECORD)
 
 
 def write_official(rows: pl.DataFrame, folder: Path, name: str, split: str) -> None:
@@ -188,7 +202,15 @@ def _write_bytes(path: Path, value: object) -> None:
 
 @dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
 class BuildReport(reports.BuildReport):
-    """What ``rad build`` did."""
+    """What ``rad build`` did.
+
+    Attributes
+    ----------
+    leak : pl.DataFrame or None
+        With a leak check: group (the type), rows, accuracy, majority.
+    """
+
+    leak: pl.DataFrame | None = None
 
     @property
     def augmentations(self) -> pl.DataFrame:

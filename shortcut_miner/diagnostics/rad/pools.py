@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shortcut_miner.diagnostics.rad.balanced import balanced_positions
 from shortcut_miner.diagnostics.rad.config import TYPES, PoolBy, RadConfig
 from shortcut_miner.diagnostics.rad.exclusions import excluded_answers
 from shortcut_miner.errors import SchemaError, problem_list
@@ -62,9 +63,10 @@ def draw_answers(
     eligible : pl.DataFrame
         See :class:`.sources.Sources`.
     pools : pl.DataFrame
-        See :func:`answer_pools`. A shard that is given the pools of all shards draws what the whole would.
+        See :func:`answer_pools`. A shard that is given the pools of all shards draws what the whole would,
+        unless the draw is balanced: that one is of all rows together.
     config : RadConfig
-        ``seed``, ``pool_by``, ``exclude_annotators``.
+        ``draw``, ``seed``, ``pool_by``, ``exclude_annotators``.
 
     Returns
     -------
@@ -76,7 +78,12 @@ def draw_answers(
     check_pools(pools)
     pools = pools.sort("augmentation", "pool", "substitute").with_row_index("position")
     rows = eligible.with_columns(pool=_pool(config.pool_by)).with_row_index("row")
-    excluded = excluded_answers(rows, pools, exclude_annotators=config.exclude_annotators)
+    excluded = excluded_answers(
+        rows,
+        pools,
+        exclude_annotators=config.exclude_annotators,
+        exclude_doubtful=bool(config.exclude_doubtful),
+    )
     first, total = _pool_bounds(rows, pools)
     weights = pools["count"].to_numpy().astype(np.int64)
     ends = np.cumsum(weights)
@@ -87,7 +94,10 @@ def draw_answers(
     keys = _row_keys(rows, config.seed)
     is_yes = draw_uniform(keys, _COIN) < 0.5
     target = draw_below(keys, _CHOICE, np.maximum(total - lost, 1))
-    position = _positions(first + target, excluded, starts, weights, ends)
+    if config.draw == "balanced":
+        position = balanced_positions(rows, pools, excluded, draw_uniform(keys, _CHOICE))
+    else:
+        position = _positions(first + target, excluded, starts, weights, ends)
     other = (
         pools["substitute"].gather(pl.Series(position.astype(np.uint32))) if len(pools) else rows["substance"]
     )

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING
 
 from shortcut_miner.diagnostics.rad.config import (
     Correct,
+    Draw,
     Mode,
     PairFiles,
     PoolBy,
+    Preset,
     RadConfig,
     RadFiles,
     ScoreConfig,
+    Surface,
 )
 from shortcut_miner.options import (
     OnBadRow,
@@ -45,12 +48,19 @@ def build(
     out: PathText | None = None,
     limit: int | None = None,
     force: bool = False,
+    leak_check: bool = False,
     config: RadConfig | None = None,
+    preset: Preset = "paper",
+    draw: Draw | None = None,
     types: str = "all",
     mode: Mode = "grammar",
-    forms: str = "all",
+    forms: str | None = None,
     pool_by: PoolBy = "type",
     exclude_annotators: bool = True,
+    min_agreement: int | None = None,
+    exclude_doubtful: bool | None = None,
+    surface: Surface | None = None,
+    soft_targets: bool | None = None,
     seed: int = 0,
     spacy_model: str = "en_core_web_sm",
     split: str | None = None,
@@ -69,9 +79,11 @@ def build(
         Use the first questions only, to try things out.
     force : bool
         Replace the folder of a build with other options.
+    leak_check : bool
+        Also measure how far the answers can be guessed from text alone, into leak.json (extra ``leak``).
     config : RadConfig, optional
         All options at once, in place of those that follow.
-    types, mode, ...
+    preset, draw, ...
         See :class:`RadConfig`.
 
     Raises
@@ -89,6 +101,7 @@ def build(
         as_path_if_given("out", out),
         limit=limit,
         force=force,
+        check_leak=leak_check,
     )
 
 
@@ -114,6 +127,7 @@ def score(
     tex_intervals: bool = False,
     correct: Correct = "equal",
     threshold: float = 0.5,
+    baseline: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> "ScoreReport":
@@ -135,7 +149,7 @@ def score(
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
     columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
-    correct, threshold, resamples, seed
+    correct, threshold, baseline, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises

@@ -70,7 +70,7 @@ def score(
     """
     config = config or ScoreConfig()
     named = named_path_lists("original", original), named_path_lists("augmented", augmented)
-    _check_models(*named)
+    _check_models(*named, config.baseline)
     folder = read_folder(path) if isinstance(path, Path) else None
     (first, first_notes), (second, second_notes) = (answer_files(files, config) for files in named)
     sets = (
@@ -200,10 +200,16 @@ def source_of(folder: Path | None, files: PairFiles) -> Path | PairFiles:
     return files if folder is None else folder
 
 
-def _check_models(original: Mapping[str, object], augmented: Mapping[str, object]) -> None:
+def _check_models(
+    original: Mapping[str, object], augmented: Mapping[str, object], baseline: str | None
+) -> None:
     if not original or original.keys() != augmented.keys():
         raise ConfigError(
             f"models: got original answers of {examples(original) or 'none'} and augmented ones of "
             f"{examples(augmented) or 'none'}, expected the same models on both sides. "
             "Give --original NAME=FILE and --augmented NAME=FILE for each."
+        )
+    if baseline is not None and baseline not in original:
+        raise ConfigError(
+            f"baseline: got {baseline!r}, expected one of {', '.join(original)}. Name one of them."
         )

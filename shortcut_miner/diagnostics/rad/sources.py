@@ -8,11 +8,13 @@ from dataclasses import asdict, dataclass
 
 import polars as pl
 
-from shortcut_miner.diagnostics.rad.colors import color_set, offers_colors
+from shortcut_miner.diagnostics.rad.agreement import agreement
+from shortcut_miner.diagnostics.rad.colors import color_set, is_multicolored, offers_colors
 from shortcut_miner.diagnostics.rad.config import TYPES, RadConfig
-from shortcut_miner.diagnostics.rad.how_many import Counted, parse_how_many
+from shortcut_miner.diagnostics.rad.how_many import OTHER_VERB, Counted, parse_how_many
 from shortcut_miner.diagnostics.rad.language import Tagger, load_tagger
 from shortcut_miner.diagnostics.rad.what_kind import MAX_SUBJECT_WORDS, has_article, names_a_kind
+from shortcut_miner.diagnostics.rad.word_lists import words
 
 YES_NO = "a yes/no question"
 NO_OPENING = "no opening of a chosen type"
@@ -25,13 +27,17 @@ NOT_DIGITS = "the answer is not a whole number in digits"
 NO_SINGULAR = "the answer is 1, but the question fits no single one"
 ARTICLE_INSIDE = "an article inside the subject"
 LONG_SUBJECT = f"a subject of more than {MAX_SUBJECT_WORDS} words"
+NO_NOUN_PHRASE = "the subject is no noun phrase"
 NO_KIND = "the answer names no kind"
+TOO_FEW_AGREE = "too few annotators agree on the answer"
+MULTICOLORED = "an annotator says that it has many colours"
 
 _OPENINGS = {
     "colors": r"(?i)^what color is the (.+)$",
     "how-many": r"(?i)^how many (.+)$",
     "what-kind": r"(?i)^what kind of (.+) is this$",
 }
+_PLURAL_COLORS = r"(?i)^what color (?:is|are) the (.+)$"
 _COUNTED = {"reason": pl.String, "form": pl.String, "plural": pl.String, "singular": pl.String}
 _MAX_DIGITS = 9
 
@@ -75,12 +81,14 @@ def find_sources(questions: pl.DataFrame, config: RadConfig) -> Sources:
         augmentation=_opening(config),
         answered=pl.col("answer").str.strip_chars().str.replace_all(r"\s+", " "),
     )
-    opened = opened.with_columns(subject=_subject()).with_columns(reason=_early_reason())
+    opened = opened.with_columns(subject=_subject(config)).with_columns(reason=_early_reason())
     tagger = None
     asked = opened.filter(_is_type("how-many") & pl.col("reason").is_null())["body"].unique().sort()
     if len(asked):
         tagger = load_tagger(config.spacy_model)
     counted = _counted_table(asked, tagger)
+    if "seen" not in config.chosen_forms:
+        counted = _without_form(counted, "seen", OTHER_VERB)
     opened = (
         opened.join(counted, on="body", how="left", validate="m:1", maintain_order="left")
         .with_columns(form=_form())
@@ -88,6 +96,7 @@ def find_sources(questions: pl.DataFrame, config: RadConfig) -> Sources:
     )
     opened = _with_answer_checks(opened)
     opened = opened.with_columns(reason=pl.coalesce("reason", *_late_reasons(config)))
+    opened = _with_doubts(opened, config)
     eligible = opened.filter(pl.col("reason").is_null()).select(
         *questions.columns, "augmentation", "form", "subject", "plural", "singular", substance=_substance()
     )
@@ -106,18 +115,23 @@ def question_body(question: pl.Expr) -> pl.Expr:
 
 
 def _opening(config: RadConfig) -> pl.Expr:
+    openings = _openings(config)
     fitting = [
-        pl.when(pl.col("body").str.contains(_OPENINGS[name])).then(pl.lit(name))
+        pl.when(pl.col("body").str.contains(openings[name])).then(pl.lit(name))
         for name in TYPES
         if name in config.chosen_types
     ]
     return pl.coalesce(*fitting, pl.lit(None, pl.String))
 
 
-def _subject() -> pl.Expr:
+def _openings(config: RadConfig) -> dict[str, str]:
+    return _OPENINGS | ({"colors": _PLURAL_COLORS} if "color-are" in config.chosen_forms else {})
+
+
+def _subject(config: RadConfig) -> pl.Expr:
     return pl.coalesce(
         pl.when(_is_type(name)).then(pl.col("body").str.extract(pattern))
-        for name, pattern in _OPENINGS.items()
+        for name, pattern in _openings(config).items()
     )
 
 
@@ -155,8 +169,19 @@ def _counted_table(bodies: pl.Series, tagger: Tagger | None) -> pl.DataFrame:
     return rows.with_columns(bodies.rename("body")) if len(bodies) else rows.with_columns(body=pl.lit(""))
 
 
+def _without_form(counted: pl.DataFrame, form: str, reason: str) -> pl.DataFrame:
+    """Give the rows of a form the reason that they have without it."""
+    is_form = (pl.col("counted_form") == form).fill_null(False)
+    empty = [pl.when(~is_form).then(name).alias(name) for name in ("counted_form", "plural", "singular")]
+    return counted.with_columns(
+        *empty, counted_reason=pl.when(is_form).then(pl.lit(reason)).otherwise("counted_reason")
+    )
+
+
 def _form() -> pl.Expr:
-    return pl.when(_is_type("colors")).then(pl.lit("color")).when(_is_type("how-many")).then("counted_form")
+    is_plural = pl.col("body").str.contains(r"(?i)^what color are ")
+    color = pl.when(is_plural).then(pl.lit("color-are")).otherwise(pl.lit("color"))
+    return pl.when(_is_type("colors")).then(color).when(_is_type("how-many")).then("counted_form")
 
 
 def _with_answer_checks(opened: pl.DataFrame) -> pl.DataFrame:
@@ -176,16 +201,37 @@ def _with_answer_checks(opened: pl.DataFrame) -> pl.DataFrame:
     return opened
 
 
+def _with_doubts(opened: pl.DataFrame, config: RadConfig) -> pl.DataFrame:
+    """Add the reasons that other annotators give."""
+    doubts = []
+    if config.min_agreement != 1:
+        left = opened.with_columns(pl.when(pl.col("reason").is_null()).then("answers"))
+        # Tenths, as whole numbers: 0.3 * 10 is not 3.
+        tenths = (agreement(left, "answered") * 10).round(6).fill_null(10)
+        doubts.append((pl.lit(tenths) < config.min_agreement, TOO_FEW_AGREE))
+    if config.exclude_doubtful:
+        texts = opened.filter(_is_type("colors"))["answers"].explode(empty_as_null=True).drop_nulls().unique()
+        many = pl.Series([one for one in texts if is_multicolored(one)], dtype=pl.String)
+        says_so = pl.col("answers").list.eval(pl.element().is_in(many.implode())).list.any()
+        doubts.append((_is_type("colors") & says_so.fill_null(False), MULTICOLORED))
+    return opened.with_columns(reason=pl.coalesce("reason", _first_reason(*doubts)))
+
+
 def _late_reasons(config: RadConfig) -> list[pl.Expr]:
     """Return the reasons that depend on subject, form and answer."""
     answered = pl.col("answered")
     is_digits = answered.str.contains(rf"^\d{{1,{_MAX_DIGITS}}}$")
     is_long = pl.col("subject").str.split(" ").list.len() > MAX_SUBJECT_WORDS
     is_one = answered.str.contains("^0*1$")
+    ends = "|".join(sorted(words("modifiers", "cut_off")))
+    # "the kite the man is holding" is whole.
+    is_cut = pl.col("subject").str.contains(rf"(?i) (?:{ends})$")
+    is_cut &= ~pl.col("subject").str.contains(r"(?i) (?:is|are|was|were) [a-z]+$")
     return [
         _first_reason(
             (_is_type("colors") & pl.col("offers_colors"), OFFERED),
             (_is_type("colors") & ~pl.col("is_color"), NOT_A_COLOR),
+            (_is_type("colors") & is_cut & pl.lit("color-are" in config.chosen_forms), NO_NOUN_PHRASE),
             (_is_type("how-many") & ~pl.col("form").is_in(config.chosen_forms), FORM_NOT_CHOSEN),
             (_is_type("how-many") & ~is_digits, NOT_DIGITS),
             (_is_type("how-many") & is_one & pl.col("singular").is_null(), NO_SINGULAR),

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from shortcut_miner.diagnostics.rad.config import Mode
+from shortcut_miner.diagnostics.rad.config import Mode, Surface
 from shortcut_miner.diagnostics.rad.language import number_word
 from shortcut_miner.diagnostics.rad.what_kind import what_kind_surface
 
@@ -14,7 +14,7 @@ _KINDS_SCHEMA = {
 }
 
 
-def with_surfaces(chosen: pl.DataFrame, mode: Mode) -> pl.DataFrame:
+def with_surfaces(chosen: pl.DataFrame, mode: Mode, surface: Surface | None = "plain") -> pl.DataFrame:
     """Return the rows with ``augmented`` (the question) and ``form`` filled in.
 
     Parameters
@@ -24,6 +24,8 @@ def with_surfaces(chosen: pl.DataFrame, mode: Mode) -> pl.DataFrame:
         answer to ask for (digits for how-many).
     mode : {"grammar", "literal"}
         Of what-kind questions.
+    surface : {"plain", "exact"}
+        Of how-many questions.
 
     Notes
     -----
@@ -41,13 +43,14 @@ def with_surfaces(chosen: pl.DataFrame, mode: Mode) -> pl.DataFrame:
         schema={"substitute": pl.String, "number_word": pl.String},
     )
     is_one = pl.col("substitute") == "1"
+    number = "exactly {}" if surface == "exact" else "{}"
     text = (
         pl.when(kind == "colors")
         .then(pl.format("Is the color of the {} {}?", "subject", "substitute"))
         .when((kind == "how-many") & is_one)
-        .then(pl.format("Is there one {}?", "singular"))
+        .then(pl.format(f"Is there {number} {{}}?", pl.lit("one"), "singular"))
         .when(kind == "how-many")
-        .then(pl.format("Are there {} {}?", "number_word", "plural"))
+        .then(pl.format(f"Are there {number} {{}}?", "number_word", "plural"))
         .otherwise("kind_text")
     )
     return (

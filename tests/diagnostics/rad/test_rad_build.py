@@ -17,6 +17,7 @@ from shortcut_miner.errors import ConfigError, SchemaError, SourceError
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.sources.questions.vqa import read_vqa
 from shortcut_miner.storage import read_provenance
+from shortcut_miner.verifying import verify
 
 
 def mixed() -> pl.DataFrame:
@@ -216,7 +217,10 @@ def test_pools_of_another_build(built: Path, tmp_path: Path) -> None:
     ("options", "told"),
     [
         ({"types": "colours"}, "types: got 'colours', expected all, or some of colors, how-many, what-kind"),
-        ({"forms": ""}, "forms: got '', expected all, or some of are, are-there, bare, no-verb"),
+        (
+            {"forms": ""},
+            "forms: got '', expected all, or some of are, are-there, bare, no-verb, seen, color-are",
+        ),
         ({"mode": "poetic"}, "mode: got 'poetic', expected one of grammar, literal. Change --mode."),
         ({"pool_by": "image"}, "pool_by: got 'image', expected one of type, subject. Change --pool-by."),
         ({"split": "a/b"}, "split: got 'a/b', expected letters, digits, - and _"),
@@ -243,3 +247,37 @@ def test_the_demo_world_joins_in(world: DemoWorld, tmp_path: Path) -> None:
     again = run_rad(world, tmp_path / "again")
     assert {path.name: path.read_bytes() for path in (tmp_path / "again" / "rad-answers").iterdir()} == first
     assert_frame_equal(again.scores.scores, demo.scores.scores)
+
+
+def test_a_leak_check_writes_its_record_beside_the_manifest(tmp_path: Path) -> None:
+    table = tmp_path / "table.parquet"
+    mixed().write_parquet(table)
+    files, out = RadFiles(questions=table), tmp_path / "rad"
+    report = build(files, RadConfig(), out, check_leak=True)
+    record = json.loads((out / "leak.json").read_text())
+    assert record["command"] == "rad build"
+    assert [one["group"] for one in record["leak"]] == ["colors", "how-many", "what-kind"]
+    assert report.leak is not None
+    assert record["leak"] == report.leak.to_dicts()
+    assert report.words["leak of colors"].startswith("text alone tells ")
+    assert "leak.json" not in json.loads((out / "manifest.json").read_text())["files"]
+    verified = verify(out)
+    assert verified.agrees
+    assert verified.others == ()
+    plain = {
+        path.name: path.read_bytes() for path in out.iterdir() if path.name not in ("run.json", "leak.json")
+    }
+    build(files, RadConfig(), out)
+    assert not (out / "leak.json").exists()
+    assert {path.name: path.read_bytes() for path in out.iterdir() if path.name != "run.json"} == plain
+
+
+def test_somebody_elses_leak_record_stays(tmp_path: Path) -> None:
+    mixed().write_parquet(tmp_path / "table.parquet")
+    files, out = RadFiles(questions=tmp_path / "table.parquet"), tmp_path / "rad"
+    build(files, RadConfig(), out)
+    (out / "leak.json").write_text("{}")
+    build(files, RadConfig(), out)
+    assert (out / "leak.json").read_text() == "{}"
+    with pytest.raises(ConfigError, match=r"leak\.json', which rad build did not write"):
+        build(files, RadConfig(), out, check_leak=True)

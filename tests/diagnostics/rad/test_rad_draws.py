@@ -18,8 +18,9 @@ from scipy.stats import chisquare
 
 from shortcut_miner.diagnostics.rad.augment import augment_questions
 from shortcut_miner.diagnostics.rad.config import RadConfig
+from shortcut_miner.diagnostics.rad.how_many import OTHER_VERB
 from shortcut_miner.diagnostics.rad.pools import NO_OTHER_ANSWER, _positions, answer_pools
-from shortcut_miner.diagnostics.rad.sources import find_sources
+from shortcut_miner.diagnostics.rad.sources import NO_NOUN_PHRASE, NO_OPENING, find_sources
 from shortcut_miner.errors import SchemaError
 from shortcut_miner.keyed_draws import draw_below, draw_uniform, draw_words, id_keys
 from shortcut_miner.text import normalise_answer
@@ -182,6 +183,22 @@ def test_forms_can_be_chosen() -> None:
     table = questions(*[(text, number) for text in COUNT_TEXTS for number in ("2", "3", "4")])
     made = augment_questions(table, RadConfig(forms="bare,are")).augmentations
     assert set(made["form"]) == {"bare", "are"}
+
+
+def test_new_forms_are_asked_for() -> None:
+    numbers = [(f"How many {noun} do you see?", number) for noun in ("dogs", "cats") for number in ("2", "3")]
+    colors = [("What color are the buses?", one) for one in ("red", "blue")]
+    cut = [("What color is the man wearing?", one) for one in ("red", "blue")]
+    table = questions(*numbers, *colors, *cut)
+    assert augment_questions(table).augmentations["form"].to_list() == ["color"] * 2
+    assert set(augment_questions(table).skipped["reason"]) == {OTHER_VERB, NO_OPENING}
+    made = augment_questions(table, RadConfig(forms="all"))
+    assert made.skipped["reason"].to_list() == [NO_NOUN_PHRASE] * 2
+    assert made.augmentations["form"].to_list() == ["seen"] * 4 + ["color-are"] * 2
+    assert set(made.augmentations["question"]) <= {
+        *(f"Are there {n} {noun} visible?" for n in ("two", "three") for noun in ("dogs", "cats")),
+        *(f"Is the color of the buses {one}?" for one in ("red", "blue")),
+    }
 
 
 def test_pools_of_another_shape_are_refused() -> None:

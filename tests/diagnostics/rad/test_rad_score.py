@@ -342,3 +342,41 @@ def test_a_folder_of_something_else(name: str, told: str, tmp_path: Path) -> Non
     (tmp_path / "empty").mkdir()
     with pytest.raises(SourceError, match=f"got {told}, expected a folder that rad build wrote"):
         score(tmp_path / name, {"m": tmp_path}, {"m": tmp_path}, QUICK)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(*[st.booleans()] * 4, st.sampled_from(KINDS)), min_size=1, max_size=12))
+def test_differences_by_counting(rows: list[tuple[bool, bool, bool, bool, str]]) -> None:
+    pairs = [(at, at, row[4]) for at, row in enumerate(rows)]
+    aligned, original, augmented = world(pairs, [row[0] for row in rows], [row[1] for row in rows])
+    _, other, also = world(pairs, [row[2] for row in rows], [row[3] for row in rows])
+    answers = ({**original, "base": other["m"]}, {**augmented, "base": also["m"]})
+    report = score_aligned(aligned, *answers, ScoreConfig(resamples=50, baseline="base"))
+    assert report.differences is not None
+    assert set(report.differences["model"]) == {"m"}
+    keys = ["metric", "group", "subgroup"]
+    values: dict[tuple[str, ...], float | None] = {}
+    for *place, value in report.scores.select(*keys, "model", "value").iter_rows():
+        values[tuple(place)] = value
+    for row in report.differences.iter_rows(named=True):
+        place = (row["metric"].removesuffix("_difference"), row["group"], row["subgroup"])
+        own, base = values[*place, "m"], values[*place, "base"]
+        if own is None or base is None:
+            assert row["value"] is None
+        else:
+            assert row["value"] == pytest.approx(own - base)
+            assert row["low"] - 1e-9 <= row["high"]
+    assert len(report.differences) == len(values) // 2
+
+
+def test_a_model_does_not_differ_from_itself() -> None:
+    pairs = [(at, at, "a") for at in range(20)]
+    aligned, original, augmented = world(
+        pairs, [at % 3 > 0 for at in range(20)], [at % 2 > 0 for at in range(20)]
+    )
+    twice = ({**original, "same": original["m"]}, {**augmented, "same": augmented["m"]})
+    report = score_aligned(aligned, *twice, ScoreConfig(resamples=50, baseline="same"))
+    assert report.differences is not None
+    told = report.differences.drop_nulls("value")
+    assert told.select("value", "low", "high").unique().rows() == [(0.0, 0.0, 0.0)]
+    assert score_aligned(aligned, *twice, QUICK).differences is None

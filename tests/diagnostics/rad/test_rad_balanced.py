@@ -1,0 +1,169 @@
+"""The balanced draw: its margins, by brute force where they are told; what does not change it."""
+
+from collections import Counter
+
+import numpy as np
+import polars as pl
+import pytest
+from diagnostics.rad.tables import questions
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+from shortcut_miner.diagnostics.rad import balanced
+from shortcut_miner.diagnostics.rad.augment import Augmented, augment_questions
+from shortcut_miner.diagnostics.rad.balanced import (
+    balanced_weights,
+    degrees_of,
+    fit_of_subject,
+    fit_of_words,
+    head_noun,
+    places_in,
+)
+from shortcut_miner.diagnostics.rad.config import RadConfig
+from shortcut_miner.diagnostics.rad.outputs import find_leak
+
+SUBJECTS = st.sampled_from(["bus", "Bus on the left", "red bus", "cat", "cat's tail", "sky"])
+ROWS = st.lists(st.tuples(SUBJECTS, st.integers(0, 3)), min_size=2, max_size=14)
+
+
+def columns(rows: list[tuple[str, int]]) -> tuple[list[str], np.ndarray]:
+    return [subject for subject, _ in rows], np.array([answer for _, answer in rows], np.int64)
+
+
+@settings(max_examples=100, deadline=None)
+@given(ROWS)
+def test_fit_of_a_subject_by_brute_force(rows: list[tuple[str, int]]) -> None:
+    subjects, own = columns(rows)
+    found = fit_of_subject(own, 4, subjects)
+    for at, (subject, _) in enumerate(rows):
+        others = [row for place, row in enumerate(rows) if place != at]
+        for answer in range(4):
+            share = (sum(one == answer for _, one in others) + 0.5) / (len(others) + 2)
+            told = share
+            for same in (
+                [one for text, one in others if head_noun(text) == head_noun(subject)],
+                [one for text, one in others if text.lower() == subject.lower()],
+            ):
+                told = (same.count(answer) + balanced.STRENGTH * told) / (len(same) + balanced.STRENGTH)
+            assert found[at, answer] == pytest.approx(told / share)
+
+
+@settings(max_examples=100, deadline=None)
+@given(ROWS)
+def test_fit_of_words_by_brute_force(rows: list[tuple[str, int]]) -> None:
+    subjects, own = columns(rows)
+    found = fit_of_words(own, 4, subjects)
+    for at, (subject, _) in enumerate(rows):
+        others = [row for place, row in enumerate(rows) if place != at]
+        words = set(subject.lower().split())
+        for answer in range(4):
+            share = (sum(one == answer for _, one in others) + 0.5) / (len(others) + 2)
+            told = 0.0
+            for word in words:
+                same = [one for text, one in others if word in text.lower().split()]
+                told += (same.count(answer) + balanced.STRENGTH * share) / (len(same) + balanced.STRENGTH)
+            assert found[at, answer] == pytest.approx(told / share / len(words))
+
+
+@settings(max_examples=100, deadline=None)
+@given(ROWS, st.data())
+def test_weights_are_shares_of_what_is_allowed(rows: list[tuple[str, int]], data: st.DataObject) -> None:
+    subjects, own = columns(rows)
+    allowed = own[:, None] != np.arange(4)
+    lost = data.draw(st.sets(st.tuples(st.integers(0, len(rows) - 1), st.integers(0, 3)), max_size=6))
+    for row, answer in lost:
+        allowed[row, answer] = False
+    weights = balanced_weights(own, allowed & (np.bincount(own, minlength=4) > 0), subjects)
+    assert not weights[~allowed].any()
+    sums = weights.sum(axis=1)
+    can = (allowed & (np.bincount(own, minlength=4) > 0)).any(axis=1)
+    assert sums == pytest.approx(can.astype(float))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10_000), st.booleans())
+def test_no_asks_what_yes_asks_where_that_can_be(seed: int, is_skewed: bool) -> None:
+    """Both margins hold: how often each answer is asked for, and how well it fits."""
+    drawn = np.random.default_rng(seed)
+    subjects = drawn.choice(["bus", "cat", "sky"], 300).tolist()
+    shares = [0.4, 0.3, 0.2, 0.1] if is_skewed else [0.25] * 4
+    own = drawn.choice(4, 300, p=shares).astype(np.int64)
+    allowed = own[:, None] != np.arange(4)
+    weights = balanced_weights(own, allowed, subjects)
+    of_pool = allowed * np.bincount(own, minlength=4)
+    of_pool = of_pool / of_pool.sum(axis=1, keepdims=True)
+    assert answers_amiss(weights, own) < 15
+    degrees = degrees_of(fit_of_words(own, 4, subjects))
+    assert degrees_amiss(weights, own, degrees) <= degrees_amiss(of_pool, own, degrees) + 1
+
+
+def answers_amiss(weights: np.ndarray, own: np.ndarray) -> float:
+    """Return how many rows would have to ask something else for "no" to ask what "yes" asks."""
+    return float(np.abs(weights.sum(axis=0) - np.bincount(own, minlength=weights.shape[1])).sum() / 2)
+
+
+def degrees_amiss(weights: np.ndarray, own: np.ndarray, degrees: np.ndarray) -> float:
+    count = degrees.max() + 1
+    asked = np.bincount(degrees.ravel(), weights.ravel(), minlength=count)
+    return float(np.abs(asked - np.bincount(degrees[np.arange(len(own)), own], minlength=count)).sum() / 2)
+
+
+def test_places() -> None:
+    weights = np.array([[0.0, 0.5, 0.0, 0.5, 0.0]] * 4)
+    uniform = np.array([0.0, 0.49, 0.5, 1 - 2**-53])
+    assert places_in(weights, uniform).tolist() == [1, 1, 3, 3]
+
+
+def skewed() -> pl.DataFrame:
+    usual = {"banana": "yellow", "grass": "green", "sky": "blue", "snow": "white", "rose": "red"}
+    drawn = np.random.default_rng(7)
+    rows = []
+    for at in range(1500):
+        subject = list(usual)[at % 5]
+        answer = usual[subject] if drawn.random() < 0.25 else str(drawn.choice(list(usual.values())))
+        rows.append((f"What color is the {subject}?", answer))
+    return questions(*rows)
+
+
+@pytest.fixture(scope="module")
+def made() -> Augmented:
+    return augment_questions(skewed(), RadConfig(draw="balanced"))
+
+
+def test_every_question_asks_what_it_may(made: Augmented) -> None:
+    rows = made.augmentations
+    assert len(rows) == 1500
+    is_same = rows["substituted_answer"] == rows["original_answer"]
+    assert ((rows["answer"] == "yes") == is_same).all()
+
+
+def test_no_leak_is_left(made: Augmented) -> None:
+    paper = find_leak(augment_questions(skewed()).augmentations)["accuracy"][0]
+    assert paper > 59
+    assert 45 < find_leak(made.augmentations)["accuracy"][0] < 54
+    counts = Counter(made.augmentations.select("substituted_answer", "answer").iter_rows())
+    for color in ("yellow", "green", "blue", "white", "red"):
+        yes, no = counts[color, "yes"], counts[color, "no"]
+        assert abs(yes - no) < 5 * np.sqrt(yes + no)
+
+
+def test_order_changes_nothing_and_the_seed_does(made: Augmented) -> None:
+    shuffled = skewed().sample(fraction=1, shuffle=True, seed=3)
+    again = augment_questions(shuffled, RadConfig(draw="balanced")).augmentations
+    assert_frame_equal(again, made.augmentations)
+    other = augment_questions(skewed(), RadConfig(draw="balanced", seed=1)).augmentations
+    assert not other.equals(made.augmentations)
+
+
+def test_the_coin_is_the_papers(made: Augmented) -> None:
+    paper = augment_questions(skewed()).augmentations
+    assert made.augmentations["answer"].equals(paper["answer"])
+
+
+@pytest.mark.real
+def test_real_questions_leave_little_to_guess(real_questions: pl.DataFrame) -> None:
+    made = augment_questions(real_questions, RadConfig(draw="balanced"))
+    leak = {name: accuracy for name, rows, accuracy, _ in find_leak(made.augmentations).rows() if rows > 500}
+    assert leak.keys() == {"colors", "how-many"}
+    assert max(leak.values()) <= 52
