@@ -24,6 +24,12 @@ _OTHER_COMMANDS = (
         "shortcut-miner demo",
     ),
     Command(
+        ("warm-up",),
+        "shortcut_miner.cli.warm_up:warm_up",
+        "Compile everything that is compiled at first use, so that no later run has to wait for it.",
+        "shortcut-miner warm-up",
+    ),
+    Command(
         ("mine",),
         "shortcut_miner.cli.mine:mine",
         "Mine rules from any Parquet, CSV or JSONL table of words, labels and answers.",

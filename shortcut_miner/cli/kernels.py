@@ -30,6 +30,7 @@ ROW_DIGESTS = "row_digests"  # what reading anybody's table needs
 IN_SHARDS = "suffixes"  # what a search in shards needs beside that of the whole
 SWAPMIX = "swapmix"
 _SWAPMIX = "shortcut_miner.diagnostics.swapmix.kernels_numba"
+EVERYTHING = ("all",)  # stands for every kernel that there is
 
 
 class Compiling:
@@ -138,8 +139,10 @@ def _load_numba() -> None:
 def kernels_to_compile(*names: str) -> int:
     """Return how many kernels are not compiled yet: of these files, or of those in :func:`kernel_names`.
 
-    The name "swapmix" stands for all files of that room.
+    The name "swapmix" stands for all files of that room, "all" for those of all rooms.
     """
+    if names == EVERYTHING:
+        names = (*kernel_names(), IN_SHARDS, ROW_DIGESTS, SWAPMIX)
     mining = names or kernel_names()
     wanted = [path for path in _folder(_ALL).glob("*.py") if path.stem in mining]
     wanted += [path for path in _folder(_TABLES).glob("*.py") if path.stem in names]
@@ -152,6 +155,15 @@ def kernel_names() -> list[str]:
     """Return the names of mining's files that hold kernels, those that only shards need left out."""
     files = (path for path in sorted(_folder(_ALL).glob("*.py")) if path.stem != IN_SHARDS)
     return [path.stem for path in files if _KERNEL.search(path.read_bytes())]
+
+
+def kernels_folder() -> Path:
+    """Return the folder below which all compiled kernels lie."""
+    found = []
+    for package in (_ALL, _TABLES, _SWAPMIX):
+        folders = kernel_cache.cache_folders(_folder(package))
+        found.append(next((folder for folder in folders if any(folder.glob("*.nbi"))), folders[0]))
+    return Path(os.path.commonpath(found))
 
 
 def _folder(package: str) -> Path:
