@@ -30,11 +30,13 @@ NOT_FOLLOWED = {
 # Commands whose texts speak of other commands.
 OF_OTHERS = {
     "demo": "reads only what it wrote, and prints lines of other commands to try",
+    "warm-up": "reads only what it wrote",
     "inspect": "says what the command that reads a file would say, and that the options are that command's",
 }
 # Never said there: it writes into a new folder.
 NOT_SAID = {
     ("repeat", "shortcut_miner.publishing._check_options", "--force"),
+    ("power", "shortcut_miner.datasets.question_sets.QuestionSets", "--subset"),  # it takes all
     ("export", "shortcut_miner.exports.export._some_of", "--on-missing"),  # the end of a score command
     # A sweep has no budget, and a report replaces earlier reports only.
     ("vqa-ce sweep", "shortcut_miner.mining.memory.check_fits", "--memory"),
