@@ -34,7 +34,6 @@ from shortcut_miner.options import PathTexts, Scorer, named_path_lists
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import compare, summarise
-from shortcut_miner.scoring.paired_power import paired_power
 from shortcut_miner.scoring.power_config import PowerConfig
 from shortcut_miner.scoring.scorers import Choice, choose_scorer, differing_in_form
 from shortcut_miner.scoring.tables import PaperColumns
@@ -249,6 +248,8 @@ def _power_notes(scored: pl.DataFrame, baseline: str | None) -> tuple[str, ...]:
     """Return in a line which difference to the baseline each subset can show."""
     if baseline is None:
         return ()
+    from shortcut_miner.scoring.paired_power import paired_power  # SciPy's statistics take a third of a second
+
     others = [model for model in scored["model"].unique(maintain_order=True) if model != baseline]
     table = paired_power(scored, [(model, baseline) for model in others], _ASKED)
     least = table.group_by("subset", maintain_order=True).agg(
