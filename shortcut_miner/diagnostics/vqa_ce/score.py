@@ -248,7 +248,8 @@ def _power_notes(scored: pl.DataFrame, baseline: str | None) -> tuple[str, ...]:
     """Return in a line which difference to the baseline each subset can show."""
     if baseline is None:
         return ()
-    from shortcut_miner.scoring.paired_power import paired_power  # SciPy's statistics take a third of a second
+    # Late: SciPy's statistics take a third of a second.
+    from shortcut_miner.scoring.paired_power import paired_power
 
     others = [model for model in scored["model"].unique(maintain_order=True) if model != baseline]
     table = paired_power(scored, [(model, baseline) for model in others], _ASKED)
