@@ -18,7 +18,13 @@ import msgspec
 import polars as pl
 
 from shortcut_miner.sources.opening.ids import ID_EXPECTED, AnyId, id_column, is_no_id
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, Raws, excerpt, has_disguised
+from shortcut_miner.sources.opening.json_text import (
+    DECODE_ERRORS,
+    Raws,
+    excerpt,
+    has_disguised,
+    is_no_utf8,
+)
 from shortcut_miner.sources.opening.reading import RECORD, Problem, bad_records
 from shortcut_miner.sources.opening.repeated_fields import repeated_fields
 
@@ -212,7 +218,7 @@ _WORDS = {
 
 def decoding_problem(position: int, field: str, raw: bytes | msgspec.Raw, error: Exception) -> Problem:
     """Return a decoder's error in our words; a nested path is told by the decoder's message."""
-    if isinstance(error, UnicodeDecodeError):
+    if is_no_utf8(error):
         return Problem((position,), field, f"bytes that are no UTF-8 ({excerpt(raw)})", "UTF-8 text")
     if isinstance(error, RecursionError):
         return Problem((position,), field, "values nested too deeply", "a flat record")

@@ -257,11 +257,14 @@ def _with_nulls(source: Source) -> tuple[bytes, tuple[str, ...]]:
 def _is_broken(text: bytes) -> bool:
     try:
         msgspec.json.decode(text, type=str)
-    except UnicodeDecodeError:
-        return False  # other bytes than UTF-8: named with their record
-    except msgspec.DecodeError:
-        return True
+    except DECODE_ERRORS as error:
+        return not is_no_utf8(error)  # other bytes than UTF-8 are named with their record
     return False
+
+
+def is_no_utf8(error: Exception) -> bool:
+    """Return whether a decoder met bytes that are no UTF-8: msgspec has an error of its own from 0.23 on."""
+    return isinstance(error, UnicodeDecodeError) or str(error).startswith("Invalid UTF-8")
 
 
 _BYTE = re.compile(r"\(byte (\d+)\)")
@@ -279,7 +282,7 @@ def _explain(content: bytes, error: Exception) -> str:
         )
     if isinstance(error, RecursionError):
         return f"got JSON nested too deeply, expected flat records. {_RIGHT_FILE}"
-    if isinstance(error, UnicodeDecodeError):
+    if is_no_utf8(error):
         return "got a key that is no UTF-8, expected UTF-8 text. Save the file as UTF-8."
     if "truncated" in message:
         return (
