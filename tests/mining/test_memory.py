@@ -111,7 +111,8 @@ class TestEstimates:
     def test_an_antecedent_from_search_to_file(self, tmp_path: Path) -> None:
         few, many = all_measured(*(mine(table_of(items, tmp_path)) for items in (FEW, MORE)))
         found = bytes_each(few, many, MORE, BLOCKS)
-        assert found <= memory.BYTES_AN_ANTECEDENT < 4 * found
+        # A superset filter, of which there is none here, takes up to 80 bytes more.
+        assert found <= memory.BYTES_AN_ANTECEDENT < 80 + 2 * found
 
     def test_a_rule_in_a_table(self) -> None:
         few, many = all_measured(*((sys.executable, "-c", TABLED, items) for items in (FEW, MANY)))
