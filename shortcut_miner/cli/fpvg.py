@@ -204,9 +204,9 @@ def show(
     question_id : str
         One of its questions.
     detections : list of Path, optional
-        The boxes that the build read, if they are no longer where they were.
+        Boxes to draw in place of the folder's own.
     detections_info : list of Path, optional
-        The file that their format needs beside, if it is no longer where it was.
+        The file that their format needs beside.
     most : int
         Most regions to draw of each list.
     """

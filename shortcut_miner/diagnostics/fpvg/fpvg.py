@@ -188,7 +188,8 @@ def show(
         Folder of the images, or a pattern of paths with {image_id}; without it, regions are drawn on an empty
         page.
     detections, detections_info : path or sequence of path, optional
-        The boxes that the build read, if they are no longer where they were.
+        Boxes to draw in place of the folder's own; those that the build read, for the folder of an older
+        version whose files are no longer where they were.
     out : path, optional
         PNG to write; nothing is written without it.
     limit : int, optional
