@@ -16,6 +16,8 @@ Relevant = Literal["path", "final"]
 OverlapOver = Literal["region", "object"]
 BoxArithmetic = Literal["reference", "exact"]
 Padding = Literal["excluded", "reference"]
+Condition = Literal["both", "relevant", "irrelevant"]
+Fill = Literal["blur", "mean", "black", "crop"]
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {"overlap_over": "region", "box_arithmetic": "reference", "padding": "excluded"},
@@ -23,6 +25,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"overlap_over": "object", "box_arithmetic": "exact", "padding": "excluded"},
 }
 CONDITIONS = ("all", "relevant", "irrelevant")
+CONTROL = "control"  # of images, beside the conditions
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +108,62 @@ class FpvgConfig:
                 f"{self.overlap_threshold}, expected at least as much, or a region could be relevant "
                 "and irrelevant. Change --iou-threshold or --overlap-threshold."
             )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ImagesFiles:
+    """What ``fpvg images`` reads.
+
+    Attributes
+    ----------
+    folder : Path
+        What ``fpvg build`` wrote.
+    images : str
+        Folder with the images, which is looked through, or a pattern of paths such as
+        images/{image_id:012d}.jpg.
+    """
+
+    folder: Path
+    images: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ImagesConfig:
+    """Options of ``fpvg images``.
+
+    Attributes
+    ----------
+    condition : {"both", "relevant", "irrelevant"}
+        Which boxes stay: an image of the relevant ones and one of the irrelevant ones, or one of the two.
+    fill : {"blur", "mean", "black", "crop"}
+        What the other pixels become: the image blurred, its mean colour, black; or cut away, as far as the
+        smallest box around what stays allows, and black in it.
+    control : bool
+        Also an image in which randomly drawn boxes stay, of about the area of the relevant ones.
+    sample : int, optional
+        Use so many questions, drawn at random.
+    seed : int
+        Of both draws.
+    """
+
+    condition: Condition = "both"
+    fill: Fill = "blur"
+    control: bool = False
+    sample: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        fill_in(self)
+        check_whole(self, "seed", 0)
+        if self.sample is not None:
+            check_whole(self, "sample", 1)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The conditions to draw, in order."""
+        chosen = CONDITIONS[1:] if self.condition == "both" else (self.condition,)
+        return (*chosen, *((CONTROL,) if self.control else ()))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,14 +10,19 @@ from typing import TYPE_CHECKING
 
 from shortcut_miner.diagnostics.fpvg.config import (
     BoxArithmetic,
+    Condition,
+    Fill,
     FpvgConfig,
     FpvgFiles,
+    ImagesConfig,
+    ImagesFiles,
     OverlapOver,
     Padding,
     Preset,
     Relevant,
     ScoreConfig,
 )
+from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import (
     OnBadRow,
     OnDuplicate,
@@ -37,10 +42,11 @@ from shortcut_miner.options import (
 
 if TYPE_CHECKING:
     from shortcut_miner.datasets.pictures import Picture
+    from shortcut_miner.diagnostics.fpvg.images import ImagesReport
     from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
     from shortcut_miner.diagnostics.fpvg.report import ScoreReport
 
-__all__ = ["FpvgConfig", "FpvgFiles", "ScoreConfig", "build", "score", "show"]
+__all__ = ["FpvgConfig", "FpvgFiles", "ImagesConfig", "ScoreConfig", "build", "images", "score", "show"]
 
 
 def build(
@@ -211,6 +217,65 @@ def show(
         detections_info=detections_info,
         out=as_path_if_given("out", out),
         limit=limit,
+    )
+
+
+def images(
+    folder: PathText,
+    *,
+    images: PathText,
+    out: PathText | None = None,
+    processes: int = 1,
+    limit: int | None = None,
+    force: bool = False,
+    config: ImagesConfig | None = None,
+    condition: Condition = "both",
+    fill: Fill = "blur",
+    control: bool = False,
+    sample: int | None = None,
+    seed: int = 0,
+) -> "ImagesReport":
+    """Return what was drawn: for each question an image in which only its relevant boxes stay, and so on.
+
+    Parameters
+    ----------
+    folder : path
+        What a build wrote.
+    images : path
+        Folder of the images, or a pattern of paths with {image_id}.
+    out : path, optional
+        Folder to write; without it images are drawn and thrown away.
+    processes : int
+        How many draw at the same time; the files are the same for any number. More than one starts the script
+        again in each, so that what it does stands below ``if __name__ == "__main__":``.
+    limit : int, optional
+        Use the first questions only, to try things out.
+    force : bool
+        Replace the folder of a run with other options.
+    config : ImagesConfig, optional
+        All options at once, in place of those that follow.
+    condition, fill, control, sample, seed
+        See :class:`ImagesConfig`.
+
+    Raises
+    ------
+    SourceError, ConfigError, BackendError
+        Bad input or options, no image found, or no Pillow; nothing on disk is changed then.
+    """
+    given = locals()
+    check_counts(limit=limit, processes=processes)
+    from shortcut_miner.diagnostics.fpvg.images import images as draw_images
+
+    place = as_text_if_given("images", images)
+    if place is None:
+        raise ConfigError("images: got None, expected a folder or a pattern of paths. Give images.")
+    return draw_images(
+        ImagesFiles(folder=as_path("folder", folder), images=place),
+        options_from(ImagesConfig, config, given),
+        as_path_if_given("out", out),
+        processes=processes,
+        limit=limit,
+        force=force,
     )
 
 

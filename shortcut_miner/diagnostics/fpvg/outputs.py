@@ -28,6 +28,11 @@ COUNTED = {
         **{reason.replace(" ", "_"): (pl.col("exclusion") == reason).sum() for reason in EXCLUSIONS},
     },
     "boxes": {"regions": (~pl.col("is_padding")).sum()},
+    "images": {
+        "drawn": pl.len(),
+        "drawn_questions": pl.col("question_id").n_unique(),
+        "drawn_images": pl.col("image_id").n_unique(),
+    },
     "categories": {"evaluated": pl.col("question_id").n_unique()},
 }
 NESTED_FILES = {"relevant": "relevant_regions.json", "irrelevant": "irrelevant_regions.json"}
