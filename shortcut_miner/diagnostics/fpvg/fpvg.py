@@ -6,7 +6,7 @@ Path; options are named and mean the same as on the command line (see :class:`Fp
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shortcut_miner.diagnostics.fpvg.config import (
     BoxArithmetic,
@@ -42,11 +42,22 @@ from shortcut_miner.options import (
 
 if TYPE_CHECKING:
     from shortcut_miner.datasets.pictures import Picture
+    from shortcut_miner.diagnostics.fpvg.dataset import FpvgDataset
     from shortcut_miner.diagnostics.fpvg.images import ImagesReport
     from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
     from shortcut_miner.diagnostics.fpvg.report import ScoreReport
 
-__all__ = ["FpvgConfig", "FpvgFiles", "ImagesConfig", "ScoreConfig", "build", "images", "score", "show"]
+__all__ = [
+    "FpvgConfig",
+    "FpvgDataset",
+    "FpvgFiles",
+    "ImagesConfig",
+    "ScoreConfig",
+    "build",
+    "images",
+    "score",
+    "show",
+]
 
 
 def build(
@@ -277,6 +288,15 @@ def images(
         limit=limit,
         force=force,
     )
+
+
+def __getattr__(name: str) -> Any:
+    """Load the data set on first use."""
+    if name != "FpvgDataset":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from shortcut_miner.diagnostics.fpvg.dataset import FpvgDataset
+
+    return FpvgDataset
 
 
 def __dir__() -> list[str]:

@@ -27,7 +27,7 @@ from shortcut_miner.diagnostics.fpvg.image_shards import (
     Written,
     write_shard,
 )
-from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_boxes, read_folder
+from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, needed_boxes, read_folder
 from shortcut_miner.drawing.pillow import check_pillow
 from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.keyed_draws import draw_words, id_keys
@@ -111,7 +111,7 @@ def images(
     run.check_out(out, COMMAND, options_of(config, limit), _NAMES)
     with timed(run.costs, "read", on_stage):
         folder = read_folder(files.folder)
-        boxes = _boxes(folder)
+        boxes = needed_boxes(files.folder)
         asked = _asked(folder, config, limit)
     with timed(run.costs, "look for images", on_stage):
         found = _found(files, asked)
@@ -136,16 +136,6 @@ def images(
 
 
 # ---- what is asked for ----
-
-
-def _boxes(folder: FpvgFolder) -> pl.DataFrame:
-    boxes = read_boxes(folder.path)
-    if boxes is None:
-        raise SourceError(
-            f"{folder.path}: got a folder without boxes.parquet, which an older version built, expected one "
-            "with it. Build it again."
-        )
-    return boxes
 
 
 def _asked(folder: FpvgFolder, config: ImagesConfig, limit: int | None) -> pl.DataFrame:

@@ -14,6 +14,7 @@ from shortcut_miner.datasets.folders import open_folder, options_of, write_manif
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs
 from shortcut_miner.diagnostics.fpvg.lists import EXCLUSIONS, long_form
+from shortcut_miner.errors import SourceError
 from shortcut_miner.schemas import GqaQuestions, ImageBoxes, RegionLists
 from shortcut_miner.storage import Provenance
 
@@ -234,6 +235,17 @@ def read_boxes(path: Path) -> pl.DataFrame | None:
     folder = open_folder(path, COMMAND)
     is_listed = "boxes.parquet" in folder.manifest.get("files", ())
     return folder.table("boxes", ImageBoxes) if is_listed else None
+
+
+def needed_boxes(path: Path) -> pl.DataFrame:
+    """Return what :func:`read_boxes` does; SourceError where the folder has none."""
+    boxes = read_boxes(path)
+    if boxes is None:
+        raise SourceError(
+            f"{path}: got a folder without boxes.parquet, which an older version built, expected one with "
+            "it. Build it again."
+        )
+    return boxes
 
 
 def read_folder(path: Path) -> FpvgFolder:

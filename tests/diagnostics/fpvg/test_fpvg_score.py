@@ -457,9 +457,10 @@ def test_batches_of_lists_are_strict(shape: Any, lists: Any, message: str) -> No
 
 
 def test_the_cards_example_runs() -> None:
+    pytest.importorskip("h5py")
     card = Path(str(shortcut_miner.diagnostics.fpvg.__file__)).with_name("README.md")
     ran = doctest.testfile(str(card), module_relative=False)
-    assert (ran.failed, ran.attempted) == (0, 6)
+    assert (ran.failed, ran.attempted) == (0, 25)
 
 
 def test_apply_regions_to_tensors() -> None:
