@@ -110,9 +110,10 @@ def score(
     ids : list of str, optional
         NAME=FILE: lists of questions to evaluate instead of all evaluable ones; of two lists also the drop.
     importance : list of str, optional
-        NAME=FILE: question_id, region_index and importance of a model's regions.
+        NAME=FILE, or NAME:METHOD=FILE for several methods: question_id, region_index and importance of a
+        model's regions; or in place of importance the probability of its answer without that region.
     out : Path, optional
-        Folder to write all scores (Parquet, JSON, Markdown, LaTeX) and each question's category.
+        Folder to write all scores (Parquet, JSON, Markdown, LaTeX) and what is known of each question.
     most : int
         Most types of question to print.
     """
@@ -150,7 +151,7 @@ def score_document(report: "ScoreReport") -> dict[str, Any]:
     from shortcut_miner.scoring.tables import as_dict
 
     document: dict[str, Any] = {"scores": as_dict(report.scores), "outcomes": report.outcomes.to_dicts()}
-    for name in ("seeds", "drops", "quadrants"):
+    for name in ("seeds", "drops", "quadrants", "flips"):
         table = getattr(report, name)
         if table is not None:
             document[name] = table.to_dicts()

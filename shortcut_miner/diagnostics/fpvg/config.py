@@ -82,6 +82,9 @@ class FpvgConfig:
         Also write the lists as the released scripts do: {image: {question: [region]}}.
     long_form : bool
         Also write a row for each question, condition and region.
+    leave_one_out : bool
+        Also write a row for each question and region to leave out: the runs that tell what each region is
+        worth to a model's answer.
     on_bad_row : {"error", "skip"}
         Stop at rows that don't fit, or count and skip them (exit code 3).
     """
@@ -95,6 +98,7 @@ class FpvgConfig:
     padding: Padding | None = None
     nested_json: bool = False
     long_form: bool = False
+    leave_one_out: bool = False
     on_bad_row: OnBadRow = "error"
 
     def __post_init__(self) -> None:
@@ -176,6 +180,10 @@ class ScoreConfig(ScoreOptions):
         Compare answers after VQA normalisation instead of character by character.
     trust_ids : bool
         Evaluate every question of an id list, also those that the build found not evaluable.
+    sufficiency_threshold : float
+        A question's sufficiency below it is sufficient, in the quadrants that have two thresholds.
+    comprehensiveness_threshold : float
+        A comprehensiveness above it is comprehensive, there.
     resamples : int
         Bootstrap resamples of images; 0 leaves the intervals out.
     seed : int
@@ -186,11 +194,15 @@ class ScoreConfig(ScoreOptions):
 
     normalize: bool = False
     trust_ids: bool = False
+    sufficiency_threshold: float = 0.01
+    comprehensiveness_threshold: float = 0.2
     resamples: int = 1000
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Check every value."""
         ScoreOptions.__post_init__(self)
+        for name in ("sufficiency_threshold", "comprehensiveness_threshold"):
+            check_between(self, name, 0, 1)
         check_whole(self, "resamples", 0)
         check_whole(self, "seed", 0)

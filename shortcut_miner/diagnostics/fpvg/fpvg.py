@@ -79,6 +79,7 @@ def build(
     padding: Padding | None = None,
     nested_json: bool = False,
     long_form: bool = False,
+    leave_one_out: bool = False,
     on_bad_row: OnBadRow = "error",
 ) -> "BuildReport":
     """Return what a build found: ``regions`` and ``questions``, as Polars frames.
@@ -136,6 +137,8 @@ def score(
     tex_intervals: bool = False,
     normalize: bool = False,
     trust_ids: bool = False,
+    sufficiency_threshold: float = 0.01,
+    comprehensiveness_threshold: float = 0.2,
     resamples: int = 1000,
     seed: int = 0,
 ) -> "ScoreReport":
@@ -151,7 +154,8 @@ def score(
     ids : mapping of str to path, optional
         Name -> list of questions to evaluate in place of all evaluable ones.
     importance : mapping of str to path, optional
-        Model -> question_id, region_index and importance of its regions.
+        Model, or MODEL:METHOD -> question_id, region_index and importance of its regions, or in place of that
+        the probability of its answer without that region.
     out : path, optional
         Folder to write; nothing is written without it.
     force : bool
@@ -159,7 +163,7 @@ def score(
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
     columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
-    normalize, trust_ids, resamples, seed
+    normalize, trust_ids, sufficiency_threshold, comprehensiveness_threshold, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises

@@ -105,7 +105,8 @@ def in_words(provenance: Provenance, figures: Mapping[str, float | None]) -> dic
 
 def file_names(config: FpvgConfig) -> list[str]:
     """Return what a build writes beside its records."""
-    tables = ("regions", "questions", "boxes", *(("regions_long",) if config.long_form else ()))
+    more = {"regions_long": config.long_form, "leave_one_out": config.leave_one_out}
+    tables = ("regions", "questions", "boxes", *(name for name, is_asked in more.items() if is_asked))
     nested_files = NESTED_FILES.values() if config.nested_json else ()
     return [*(f"{name}.parquet" for name in tables), *nested_files]
 
@@ -121,6 +122,8 @@ def make_tables(
     }
     if config.long_form:
         made["regions_long"] = partial(long_form, lists)
+    if config.leave_one_out:
+        made["leave_one_out"] = partial(left_out, inputs, lists)
     return made
 
 
@@ -133,6 +136,18 @@ def image_boxes(inputs: FpvgInputs) -> pl.DataFrame:
         images, on="image_id", how="left", validate="m:1", maintain_order="left"
     )
     return regions.sort("image", "region_index").drop("image")
+
+
+def left_out(inputs: FpvgInputs, lists: pl.DataFrame) -> pl.DataFrame:
+    """Return question_id, image_id, region_index of each region to leave out of an evaluable question.
+
+    All of the image's other regions stay; padding is no region. Sorted by question and region.
+    """
+    real = inputs.regions.filter(~pl.col("is_padding")).sort("image_id", "region_index")
+    of_image = real.group_by("image_id", maintain_order=True).agg("region_index")
+    asked = lists.filter("is_evaluable").select("question_id", "image_id").sort("question_id")
+    joined = asked.join(of_image, on="image_id", how="inner", validate="m:1", maintain_order="left")
+    return joined.explode("region_index")
 
 
 def write(
@@ -190,6 +205,11 @@ class BuildReport(reports.BuildReport):
     def questions(self) -> pl.DataFrame:
         """schemas.GqaQuestions, sorted by question_id."""
         return self._table("questions")
+
+    @property
+    def leave_one_out(self) -> pl.DataFrame:
+        """A row for each evaluable question and region of its image; with ``leave_one_out``."""
+        return self._table("leave_one_out")
 
     @property
     def boxes(self) -> pl.DataFrame:

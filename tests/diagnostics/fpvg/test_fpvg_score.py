@@ -220,7 +220,8 @@ def test_seeds_and_models(tmp_path: Path, built: Path) -> None:
     assert row["largest_deviation"] == pytest.approx(100 / 12)
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         "README.md", "scores.parquet", "categories.parquet", "outcomes.parquet", "seeds.parquet",
-        "scores.json", "scores.md", "scores.tex", "scores_long.tex", "manifest.json",
+        "scores.json", "scores.md", "scores.tex", "scores_long.tex", "manifest.json", "per_question.parquet",
+        "flips.parquet",
     }  # fmt: skip
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert len(manifest["inputs"]) == 12 + 1  # the last is the build
