@@ -153,7 +153,7 @@ def of_condition(reading: Reading, condition: str, known: pl.Series) -> Reading:
     ids = reading.table["question_id"]
     parts = ids.str.extract_groups(_IMAGE_ID).struct.unnest()
     conditions = set(parts["condition"].to_list())
-    if not len(ids) or None in conditions or known.str.contains(_IMAGE_ID).any():
+    if not len(ids) or None in conditions or ids.is_in(known.implode()).all():
         return reading
     chosen = condition if condition in conditions else CONTROL
     if chosen not in conditions or (chosen == CONTROL and len(conditions) > 1):

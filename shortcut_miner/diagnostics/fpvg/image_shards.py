@@ -13,8 +13,8 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shortcut_miner.columnar import literal
 from shortcut_miner.diagnostics.fpvg.config import ImagesConfig
+from shortcut_miner.drafts import literal
 from shortcut_miner.errors import SourceError
 
 if TYPE_CHECKING:

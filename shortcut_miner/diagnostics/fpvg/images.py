@@ -12,7 +12,6 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 
-from shortcut_miner.columnar import literal
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.cards import Config, write_card
 from shortcut_miner.datasets.folders import Run, options_of, publish, write_manifest, write_tables
@@ -28,6 +27,7 @@ from shortcut_miner.diagnostics.fpvg.image_shards import (
     write_shard,
 )
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, needed_boxes, read_folder
+from shortcut_miner.drafts import literal
 from shortcut_miner.drawing.pillow import check_pillow
 from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.keyed_draws import draw_words, id_keys

@@ -16,11 +16,14 @@ from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
 import shortcut_miner as sm
+from shortcut_miner.cli.run import run
+from shortcut_miner.diagnostics.fpvg.answers import of_condition
 from shortcut_miner.diagnostics.fpvg.build import build
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, ImagesConfig, ImagesFiles, ScoreConfig
 from shortcut_miner.diagnostics.fpvg.images import images as draw
 from shortcut_miner.diagnostics.fpvg.masks import control, union
 from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.sources.answers.predictions import read_answers
 
 WIDTH, HEIGHT = 40, 30
 # The object, a region on it, one that covers a part of it, one beside it, and one far away.
@@ -181,6 +184,23 @@ def test_a_missing_and_a_damaged_image_are_told(world: Path) -> None:
         sm.fpvg.images(world / "built", images=world / "images")
 
 
+def test_the_command_ends_with_3_where_an_image_is_missing(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["fpvg", "images", str(world / "built"), "--images", str(world / "images"), "--processes", "2"]
+    assert run([*words, "--out", str(world / "whole")]) == 0
+    (world / "images" / "b.png").unlink()
+    assert run([*words, "--out", str(world / "lacking")]) == 3
+    told = capsys.readouterr()
+    assert "warning: images not found: 1 ('b'); their questions are left out" in told.err
+    assert "left out  1 questions whose image was not found" in told.out
+    assert "drawn     4 images of 2 questions about 1 images" in told.out
+    assert run([*words, "--dry-run"]) == 3
+    assert sorted(path.name for path in world.iterdir() if path.is_dir()) == [
+        "built", "images", "lacking", "whole",
+    ]  # fmt: skip
+
+
 def test_a_condition_that_keeps_nothing_leaves_the_question_out(tmp_path: Path) -> None:
     boxes = {"a": [(0, 0, 40, 30), (0.1, 0.1, 0.3, 0.3)], "b": [(0, 0, 10, 10), (20, 20, 30, 30)]}
     objects = {"a": (0, 0, 40, 30), "b": (0, 0, 10, 10)}
@@ -291,3 +311,15 @@ def test_a_skeleton_that_nobody_filled_is_refused(world: Path) -> None:
     files = {name: {"m": out / f"predictions_{name}.json"} for name in ("all", "relevant", "irrelevant")}
     with pytest.raises(SourceError, match="answer"):
         sm.fpvg.score(world / "built", **files)
+
+
+def test_questions_whose_own_ids_end_in_a_condition(world: Path) -> None:
+    """Answers to the questions themselves stay; those to their images lose the last condition alone."""
+    known = pl.Series(["a#relevant", "b#all"])
+    path = world / "answers.csv"
+    pl.DataFrame({"question_id": known, "answer": ["x", "y"]}).write_csv(path)
+    reading = read_answers(path, ScoreConfig())
+    assert of_condition(reading, "irrelevant", known) is reading
+    pl.DataFrame({"question_id": known + "#irrelevant", "answer": ["x", "y"]}).write_csv(path)
+    found = of_condition(read_answers(path, ScoreConfig()), "irrelevant", known)
+    assert found.table["question_id"].to_list() == known.to_list()
