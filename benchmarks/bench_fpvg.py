@@ -29,6 +29,7 @@ from gqa_world import GqaWorld, files_of
 from shortcut_miner.diagnostics.fpvg.answers import ModelRun
 from shortcut_miner.diagnostics.fpvg.build import build
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles, ScoreConfig
+from shortcut_miner.diagnostics.fpvg.dataset import FpvgDataset
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs, read_inputs
 from shortcut_miner.diagnostics.fpvg.lists import region_lists
 from shortcut_miner.diagnostics.fpvg.outputs import nested
@@ -157,11 +158,47 @@ def run_jobs(world: GqaWorld, folder: Path, runs: int, size: int) -> None:
     config = FpvgConfig(preset="code")
     plain = line(f"plain Python, {size:,} questions", "", lambda: plain_lists(few), max(runs // 2, 1))
     ours = line(f"match, {size:,} questions", "", lambda: region_lists(few, config), runs)
+    bare, loader = loader_rate(built, folder)
     lists = region_lists(few, config)
     are_equal = plain_lists(few) == {name: nested(lists, name) for name in ("relevant", "irrelevant")}
     print(f"\npeak memory of the command {statistics.median(peaks) / 1e6:,.0f} MB")
     print(f"match is {plain / ours:,.0f} times as fast as the loop")
+    print(f"FpvgDataset: {loader:,.0f} questions a second of processor time, bare h5py {bare:,.0f}")
+    print(f"that is {loader / bare:.2f} of its rate (target 0.7)")
     print(f"their lists are {'equal' if are_equal else 'DIFFERENT'}")
+
+
+def loader_rate(built: Path, folder: Path, images: int = 256) -> tuple[float, float]:
+    """Return questions a second of bare h5py reads and of FpvgDataset, by turns, of 100 x 2048 features.
+
+    The file is read once before, so that it comes from the page cache; both read an image for each question.
+    """
+    boxes = pl.read_parquet(built / "boxes.parquet", columns=["image_id"]).unique(maintain_order=True)
+    chosen = boxes["image_id"].head(images)
+    asked = pl.read_parquet(built / "regions.parquet").filter(
+        "is_evaluable", pl.col("image_id").is_in(chosen.implode())
+    )
+    path = folder / "features.h5"
+    drawn = np.random.default_rng(0)
+    with h5py.File(path, "w") as file:
+        data = file.create_dataset("features", (len(chosen), 100, 2048), "f4")
+        for row in range(len(chosen)):
+            data[row] = drawn.random((100, 2048), np.float32)
+    info = {name: {"objectsNum": 100, "index": row} for row, name in enumerate(chosen.to_list())}
+    (folder / "features_info.json").write_text(json.dumps(info))
+    ids = asked["question_id"].to_list()
+    rows = [info[name]["index"] for name in asked["image_id"].to_list()]
+    loader = FpvgDataset(built, path, info=folder / "features_info.json", question_ids=ids)
+    seconds = {"bare": 0.0, "loader": 0.0}
+    with h5py.File(path) as file:
+        data = file["features"]
+        for turn in range(5):
+            for name in seconds:
+                start = time.process_time()
+                for at, row in enumerate(rows):
+                    _ = data[row] if name == "bare" else loader[at]
+                seconds[name] += (time.process_time() - start) * (turn > 0)
+    return 4 * len(rows) / seconds["bare"], 4 * len(rows) / seconds["loader"]
 
 
 def command(files: FpvgFiles, out: Path) -> float:

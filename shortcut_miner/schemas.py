@@ -148,6 +148,22 @@ class RegionLists(dy.Schema):
     exclusion = dy.String(nullable=True)
 
 
+class ImageBoxes(dy.Schema):
+    """A detector's :class:`Regions`, with the size of the image they were made for, where it is known."""
+
+    image_id = dy.String(primary_key=True)
+    region_index = dy.UInt32(primary_key=True)
+    is_padding = dy.Bool(nullable=False)
+    label = dy.String(nullable=True)
+    score = dy.Float64(nullable=True)
+    x1 = dy.Float32(nullable=False)
+    y1 = dy.Float32(nullable=False)
+    x2 = dy.Float32(nullable=False)
+    y2 = dy.Float32(nullable=False)
+    width = dy.Float64(nullable=True)
+    height = dy.Float64(nullable=True)
+
+
 class PlannedQuestions(Questions):
     """Questions of a plan with the rows that each has in it; `exclusion` says why one has none."""
 

@@ -1,10 +1,11 @@
-"""``fpvg build``, ``fpvg score`` and ``fpvg show``."""
+"""``fpvg build``, ``fpvg score``, ``fpvg images`` and ``fpvg show``."""
 
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from shortcut_miner.cli.command import ENTER, Command
 from shortcut_miner.cli.console import print_frame, print_models, print_title
@@ -12,6 +13,7 @@ from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
     METHOD,
+    SCALE,
     BuildOut,
     ConfigFile,
     DryRun,
@@ -33,11 +35,12 @@ from shortcut_miner.cli.pictures import (
     target_picture,
 )
 from shortcut_miner.cli.room import run_build, run_score, show_words
-from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles, ScoreConfig
+from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles, ImagesConfig, ScoreConfig
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from shortcut_miner.diagnostics.fpvg.images import ImagesReport
     from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
     from shortcut_miner.diagnostics.fpvg.report import ScoreReport
     from shortcut_miner.timing import OnStage
@@ -46,7 +49,9 @@ Files = Annotated[FpvgFiles, Parameter(name="*", group=INPUTS, consume_multiple=
 Method = Annotated[FpvgConfig, Parameter(name="*", group=METHOD)]
 ScoreMethod = Annotated[ScoreConfig, Parameter(name="*", group=METHOD)]
 
-_DEFAULT_METHOD, _DEFAULT_SCORE = FpvgConfig(), ScoreConfig()
+ImagesMethod = Annotated[ImagesConfig, Parameter(name="*", group=METHOD)]
+
+_DEFAULT_METHOD, _DEFAULT_SCORE, _DEFAULT_IMAGES = FpvgConfig(), ScoreConfig(), ImagesConfig()
 
 
 def build(
@@ -105,9 +110,10 @@ def score(
     ids : list of str, optional
         NAME=FILE: lists of questions to evaluate instead of all evaluable ones; of two lists also the drop.
     importance : list of str, optional
-        NAME=FILE: question_id, region_index and importance of a model's regions.
+        NAME=FILE, or NAME:METHOD=FILE for several methods: question_id, region_index and importance of a
+        model's regions; or in place of importance the probability of its answer without that region.
     out : Path, optional
-        Folder to write all scores (Parquet, JSON, Markdown, LaTeX) and each question's category.
+        Folder to write all scores (Parquet, JSON, Markdown, LaTeX) and what is known of each question.
     most : int
         Most types of question to print.
     """
@@ -145,7 +151,7 @@ def score_document(report: "ScoreReport") -> dict[str, Any]:
     from shortcut_miner.scoring.tables import as_dict
 
     document: dict[str, Any] = {"scores": as_dict(report.scores), "outcomes": report.outcomes.to_dicts()}
-    for name in ("seeds", "drops", "quadrants"):
+    for name in ("seeds", "drops", "quadrants", "flips"):
         table = getattr(report, name)
         if table is not None:
             document[name] = table.to_dicts()
@@ -204,9 +210,9 @@ def show(
     question_id : str
         One of its questions.
     detections : list of Path, optional
-        The boxes that the build read, if they are no longer where they were.
+        Boxes to draw in place of the folder's own.
     detections_info : list of Path, optional
-        The file that their format needs beside, if it is no longer where it was.
+        The file that their format needs beside.
     most : int
         Most regions to draw of each list.
     """
@@ -223,6 +229,45 @@ def show(
             limit=most,
         )
     return print_picture(picture, target, shown)
+
+
+def images(
+    folder: Annotated[Path, Parameter(group=INPUTS)],
+    /,
+    *,
+    images: Annotated[str, Parameter(group=INPUTS)],
+    rows: FirstRows = None,
+    method: ImagesMethod = _DEFAULT_IMAGES,
+    config: ConfigFile = None,
+    processes: Annotated[int, Parameter(group=SCALE, validator=Number(gte=1))] = 1,
+    out: BuildOut = None,
+    force: Force = False,
+    dry_run: DryRun = False,
+    shown: Shown = DEFAULT_SHOWN,
+) -> int:
+    """Draw the images that a model is shown under each condition.
+
+    Parameters
+    ----------
+    folder : Path
+        What fpvg build wrote.
+    images : str
+        Folder with the images, which is looked through, or a pattern of paths such as
+        images/{image_id:012d}.jpg.
+    processes : int
+        How many draw at the same time.
+    """
+
+    def work(target: Path | None, on_stage: "OnStage | None") -> "ImagesReport":
+        from shortcut_miner.diagnostics.fpvg.config import ImagesFiles
+        from shortcut_miner.diagnostics.fpvg.images import images as draw_images
+
+        files = ImagesFiles(folder=folder, images=images)
+        return draw_images(
+            files, method, target, processes=processes, limit=rows, force=force, on_stage=on_stage
+        )
+
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, show=show_words)
 
 
 HELP = "Faithful and plausible visual grounding of VQA models (Reich et al., EMNLP Findings 2023)."
@@ -245,6 +290,12 @@ COMMANDS = (
         "    --all grounded=world/grounded_model_all_regions.json \\\n"
         "    --relevant grounded=world/grounded_model_relevant_regions.json \\\n"
         "    --irrelevant grounded=world/grounded_model_irrelevant_regions.json",
+    ),
+    Command(
+        ("fpvg", "images"),
+        images,
+        "Draw images in which only the relevant or only the irrelevant regions stay, for models of pixels.",
+        f"{ENTER}\nshortcut-miner fpvg images fpvg --images images --sample 20 --out my-images",
     ),
     Command(
         ("fpvg", "show"),

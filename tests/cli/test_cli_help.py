@@ -4,8 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import polars as pl
 import pytest
 from cli.commands import CHECKOUT, RunCli
+from PIL import Image
 
 from shortcut_miner.cli.app import COMMANDS, build_app
 from shortcut_miner.cli.command import Command
@@ -14,7 +16,7 @@ GROUPS = list(dict.fromkeys(command.words[0] for command in COMMANDS if len(comm
 PAGES = [(), *((group,) for group in GROUPS), *(command.words for command in COMMANDS)]
 WRITING = {
     "demo", "build", "score", "sweep", "mine", "merge", "repeat", "report", "export", "recipe", "explain",
-    "show", "power",
+    "show", "power", "images",
 }  # fmt: skip
 HEAVY = (
     "polars", "numba", "pyarrow", "dataframely", "scipy", "numpy", "msgspec", "spacy", "pandas", "h5py",
@@ -134,12 +136,24 @@ def test_version(run_cli: RunCli) -> None:
     assert run_cli("--version").out.strip() == shortcut_miner.__version__
 
 
+def write_images(demo: Path) -> None:
+    """Write what the demo has no files of: the images of its questions."""
+    (demo / "images").mkdir()
+    boxes = pl.read_parquet(demo / "fpvg" / "boxes.parquet")
+    sides = boxes.group_by("image_id").agg(pl.max("x2", "y2"), pl.first("width", "height"))
+    for image_id, x2, y2, width, height in sides.iter_rows():
+        size = (round(width or x2), round(height or y2))
+        Image.new("RGB", size, "grey").save(demo / "images" / f"{image_id}.png")
+
+
 def test_the_examples_run_after_the_demo(
     run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     demo_first = sorted(COMMANDS, key=lambda command: command.words != ("demo",))
     for command in demo_first:
         monkeypatch.chdir(tmp_path)
+        if command.words == ("fpvg", "images"):
+            write_images(tmp_path / "shortcut-miner-demo")
         for line in command.example.replace("\\\n", " ").splitlines():
             first, *words = shlex.split(line, comments=True)
             if first == "cd":

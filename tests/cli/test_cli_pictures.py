@@ -196,7 +196,28 @@ def test_other_boxes_than_the_build_read_are_told(run_cli: RunCli, copied: Path)
     )
 
 
+def test_boxes_are_the_folders_own(small: Path, copied: Path, tmp_path: Path) -> None:
+    """Nothing but the folder is read, and the picture is that of the detector's file."""
+    images, boxes = small / "images", small / "boxes.jsonl"
+    alone = Path(shutil.copytree(small / "fpvg", tmp_path / "alone"))
+    (alone / "run.json").unlink()
+    own = sm.fpvg.show(alone, "q1", images=images)
+    assert own.png == sm.fpvg.show(alone, "q1", images=images, detections=boxes).png
+    Image.new("RGB", (1600, 1200), GROUND).save(copied / "images" / "11.png")
+    own = sm.fpvg.show(alone, "q1", images=copied / "images")
+    assert own.png == sm.fpvg.show(alone, "q1", images=copied / "images", detections=boxes).png
+
+
+def as_older(folder: Path) -> None:
+    """Make a folder of fpvg build one of a version that kept no boxes."""
+    manifest = json.loads((folder / "manifest.json").read_text())
+    del manifest["files"]["boxes.parquet"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    (folder / "boxes.parquet").unlink()
+
+
 def test_files_that_are_no_longer_where_they_were_are_told(run_cli: RunCli, copied: Path) -> None:
+    as_older(copied / "fpvg")
     record = copied / "fpvg" / "run.json"
     run = json.loads(record.read_text())
     run["files"]["detections"] = "/nowhere/boxes.jsonl"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 from cli.commands import options
+from PIL import Image
 
 from shortcut_miner.cli.run import run
 from shortcut_miner.demo import DemoWorld
@@ -80,6 +81,10 @@ WRITERS["vqa-ce sweep"] = lambda of: _twice(
 )
 WRITERS["rad build"] = lambda of: _twice(("rad", "build", *_rad(of), *FEW), "--seed", 0, 1)
 WRITERS["fpvg build"] = lambda of: _twice(("fpvg", "build", *_gqa(of), *FEW), "--relevant", "path", "final")
+WRITERS["fpvg images"] = lambda of: _twice(
+    ("fpvg", "images", of.built("fpvg"), "--images", of.folder / "images", "--sample", 8, "--quiet"),
+    *("--fill", "black", "mean"),
+)
 WRITERS["swapmix build"] = lambda of: _twice(("swapmix", "build", *_swapmix(of), *FEW), "--seed", 0, 1)
 SCORED = ("--quiet", "--resamples", 10)
 WRITERS["vqa-ce score"] = lambda of: _twice(
@@ -161,6 +166,10 @@ def write_inputs(world: DemoWorld, folder: Path) -> Inputs:
         asked.write_parquet(inputs.answers(room))
     asked = pl.read_parquet(inputs.built("vqa-ce") / "questions.parquet", columns=["question_id"])
     asked.with_columns(answer=pl.lit("yes")).write_parquet(inputs.answers("other"))
+    boxes = pl.read_parquet(inputs.built("fpvg") / "boxes.parquet").unique("image_id")
+    (folder / "images").mkdir()
+    for image_id, width, height in boxes.select("image_id", "width", "height").iter_rows():
+        Image.new("RGB", (round(width), round(height)), "grey").save(folder / "images" / f"{image_id}.png")
     swaps = pl.read_parquet(inputs.built("swapmix") / "swaps.parquet")
     swaps.select("question_id", "perturbation", answer=pl.lit("red")).write_parquet(inputs.answers("swapmix"))
     rows = pl.read_parquet(inputs.built("rad") / "augmentations.parquet")

@@ -621,16 +621,19 @@ def test_a_front_is_not_shadowed_by_its_own_modules(room: Room) -> None:
 def test_a_front_takes_the_options_of_its_configs(room: Room) -> None:
     """Names, order and defaults are those of the dataclasses, which are the command's options too."""
     front = getattr(sm, room.name)
-    for function, kinds in ((front.build, ("Files", "Config")), (front.score, ("PairFiles", "ScoreConfig"))):
+    kinds = {name: one for name, one in vars(front).items() if dataclasses.is_dataclass(one)}
+    of_function: dict[str, list[Any]] = {"build": [], "score": [], "images": []}
+    for name, kind in kinds.items():
+        is_score = name in ("PairFiles", "ScoreConfig")
+        verb = "score" if is_score else "images" if name.startswith("Images") else "build"
+        of_function[verb] += [kind] if name.endswith(("Files", "Config")) else []
+    assert of_function["build"]
+    assert of_function["score"]
+    for verb, configs in of_function.items():
+        if not configs:
+            continue
+        function = getattr(front, verb)
         accepted = inspect.signature(function).parameters
-        configs = [
-            value
-            for name, value in vars(front).items()
-            if dataclasses.is_dataclass(value)
-            and any(name.endswith(kind) for kind in kinds)
-            and (name.startswith("Score") or name == "PairFiles") == (function is front.score)
-        ]
-        assert configs
         for config in configs:
             for field in dataclasses.fields(config):
                 default = inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default

@@ -8,14 +8,16 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.datasets.answers import read_models, with_known_ids
-from shortcut_miner.diagnostics.fpvg.config import CONDITIONS
-from shortcut_miner.errors import ConfigError, examples
+from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, CONTROL
+from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.options import AnswerOptions, PathTexts, as_path_tuple, named_columns
 from shortcut_miner.sources.answers.predictions import one_a_question
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.values import Kind, values_reader
 from shortcut_miner.text import answer_forms
 
+# Of the images that ``fpvg images`` draws.
+_IMAGE_ID = rf"(?s)^(?<question>.+)#(?<condition>{'|'.join((*CONDITIONS, CONTROL))})$"
 _PROBABILITY: dict[str, Kind] = {"question_id": "id", "probability": "number"}
 
 
@@ -110,7 +112,11 @@ def read_run(run: ModelRun, known: pl.Series, options: AnswerOptions) -> RunAnsw
     names = named_columns(options.columns, options.answer_columns)
     models = dict[str, dict[str, Reading]]()
     for condition in CONDITIONS:
-        models |= read_models({run.name: run.files(condition)}, f"{condition} predictions", known, options)
+        read = read_models({run.name: run.files(condition)}, f"{condition} predictions", known, options)
+        models |= {
+            role: {name: of_condition(one, condition, known) for name, one in parts.items()}
+            for role, parts in read.items()
+        }
     readers = {
         condition: [
             values_reader(
@@ -125,10 +131,40 @@ def read_run(run: ModelRun, known: pl.Series, options: AnswerOptions) -> RunAnsw
     if any(len(present[condition]) < len(of_files) for condition, of_files in readers.items()):
         return RunAnswers(run, models)
     probabilities = {
-        condition: _joined([with_known_ids(read(), known) for read in of_files], options)
+        condition: _joined(
+            [of_condition(with_known_ids(read(), known), condition, known) for read in of_files], options
+        )
         for condition, of_files in present.items()
     }
     return RunAnswers(run, models, probabilities)
+
+
+def of_condition(reading: Reading, condition: str, known: pl.Series) -> Reading:
+    """Return the answers to one condition's images, whose ids are a question's with the condition after it.
+
+    A file whose ids are the questions' own stays as it is. So do answers to images of the control alone: they
+    take the place of the condition that the user gives them for.
+
+    Raises
+    ------
+    SourceError
+        The file answers images of other conditions alone.
+    """
+    ids = reading.table["question_id"]
+    parts = ids.str.extract_groups(_IMAGE_ID).struct.unnest()
+    conditions = set(parts["condition"].to_list())
+    if not len(ids) or None in conditions or ids.is_in(known.implode()).all():
+        return reading
+    chosen = condition if condition in conditions else CONTROL
+    if chosen not in conditions or (chosen == CONTROL and len(conditions) > 1):
+        others = examples(sorted(conditions))
+        raise SourceError(
+            f"{reading.file.name}: got answers to images of other conditions ({others}), expected some of "
+            f"{condition!r}. Give the file of that condition."
+        )
+    table = reading.table.with_columns(question_id=parts["question"]).filter(parts["condition"] == chosen)
+    note = f"answers to images of {chosen!r}: {len(table):,} of {len(ids):,}"
+    return dataclasses.replace(reading, table=table, notes=(*reading.notes, note))
 
 
 def _joined(parts: Sequence[Reading], options: AnswerOptions) -> Reading:

@@ -16,6 +16,8 @@ Relevant = Literal["path", "final"]
 OverlapOver = Literal["region", "object"]
 BoxArithmetic = Literal["reference", "exact"]
 Padding = Literal["excluded", "reference"]
+Condition = Literal["both", "relevant", "irrelevant"]
+Fill = Literal["blur", "mean", "black", "crop"]
 
 PRESETS: dict[str, dict[str, Any]] = {
     "default": {"overlap_over": "region", "box_arithmetic": "reference", "padding": "excluded"},
@@ -23,6 +25,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "paper": {"overlap_over": "object", "box_arithmetic": "exact", "padding": "excluded"},
 }
 CONDITIONS = ("all", "relevant", "irrelevant")
+CONTROL = "control"  # of images, beside the conditions
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +82,9 @@ class FpvgConfig:
         Also write the lists as the released scripts do: {image: {question: [region]}}.
     long_form : bool
         Also write a row for each question, condition and region.
+    leave_one_out : bool
+        Also write a row for each question and region to leave out: the runs that tell what each region is
+        worth to a model's answer.
     on_bad_row : {"error", "skip"}
         Stop at rows that don't fit, or count and skip them (exit code 3).
     """
@@ -92,6 +98,7 @@ class FpvgConfig:
     padding: Padding | None = None
     nested_json: bool = False
     long_form: bool = False
+    leave_one_out: bool = False
     on_bad_row: OnBadRow = "error"
 
     def __post_init__(self) -> None:
@@ -108,6 +115,62 @@ class FpvgConfig:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ImagesFiles:
+    """What ``fpvg images`` reads.
+
+    Attributes
+    ----------
+    folder : Path
+        What ``fpvg build`` wrote.
+    images : str
+        Folder with the images, which is looked through, or a pattern of paths such as
+        images/{image_id:012d}.jpg.
+    """
+
+    folder: Path
+    images: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ImagesConfig:
+    """Options of ``fpvg images``.
+
+    Attributes
+    ----------
+    condition : {"both", "relevant", "irrelevant"}
+        Which boxes stay: an image of the relevant ones and one of the irrelevant ones, or one of the two.
+    fill : {"blur", "mean", "black", "crop"}
+        What the other pixels become: the image blurred, its mean colour, black; or cut away, as far as the
+        smallest box around what stays allows, and black in it.
+    control : bool
+        Also an image in which randomly drawn boxes stay, of about the area of the relevant ones.
+    sample : int, optional
+        Use so many questions, drawn at random.
+    seed : int
+        Of both draws.
+    """
+
+    condition: Condition = "both"
+    fill: Fill = "blur"
+    control: bool = False
+    sample: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        fill_in(self)
+        check_whole(self, "seed", 0)
+        if self.sample is not None:
+            check_whole(self, "sample", 1)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The conditions to draw, in order."""
+        chosen = CONDITIONS[1:] if self.condition == "both" else (self.condition,)
+        return (*chosen, *((CONTROL,) if self.control else ()))
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreConfig(ScoreOptions):
     """Options of ``fpvg score``; see also :class:`shortcut_miner.options.ScoreOptions`.
 
@@ -117,6 +180,10 @@ class ScoreConfig(ScoreOptions):
         Compare answers after VQA normalisation instead of character by character.
     trust_ids : bool
         Evaluate every question of an id list, also those that the build found not evaluable.
+    sufficiency_threshold : float
+        A question's sufficiency below it is sufficient, in the quadrants that have two thresholds.
+    comprehensiveness_threshold : float
+        A comprehensiveness above it is comprehensive, there.
     resamples : int
         Bootstrap resamples of images; 0 leaves the intervals out.
     seed : int
@@ -127,11 +194,15 @@ class ScoreConfig(ScoreOptions):
 
     normalize: bool = False
     trust_ids: bool = False
+    sufficiency_threshold: float = 0.01
+    comprehensiveness_threshold: float = 0.2
     resamples: int = 1000
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Check every value."""
         ScoreOptions.__post_init__(self)
+        for name in ("sufficiency_threshold", "comprehensiveness_threshold"):
+            check_between(self, name, 0, 1)
         check_whole(self, "resamples", 0)
         check_whole(self, "seed", 0)

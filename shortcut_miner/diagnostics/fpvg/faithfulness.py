@@ -7,6 +7,7 @@ import polars as pl
 
 CHANGES = ("sufficiency", "comprehensiveness")
 MATCHES = ("match_relevant", "match_irrelevant")
+MASS = "mass_relevant"
 THRESHOLDS = (0.01, 0.2, 0.4)
 GROUNDING = "grounding"
 
@@ -37,35 +38,41 @@ def with_changes(probabilities: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def quadrants(changes: pl.DataFrame) -> pl.DataFrame:
+def quadrants(changes: pl.DataFrame, pair: tuple[float, float] | None = None) -> pl.DataFrame:
     """Return how FPVG+ and FPVG- fall into the quadrants of sufficiency and comprehensiveness.
 
     Parameters
     ----------
     changes : pl.DataFrame
         model, grounding, sufficiency, comprehensiveness.
+    pair : (float, float), optional
+        Thresholds of sufficiency and of comprehensiveness, beside those that are the same for both.
 
     Returns
     -------
     pl.DataFrame
-        model, threshold, grounding, is_sufficient (sufficiency below the threshold), is_comprehensive
-        (comprehensiveness above it), count, share (percent of the model's questions with that grounding).
+        model, threshold (null for the pair), sufficiency_threshold, comprehensiveness_threshold, grounding,
+        is_sufficient (sufficiency below its threshold), is_comprehensive (comprehensiveness above its own),
+        count, share (percent of the model's questions with that grounding).
     """
     parts = []
-    for threshold in THRESHOLDS:
+    for threshold in (*THRESHOLDS, *(() if pair is None else (None,))):
+        low, high = (threshold, threshold) if threshold is not None else pair or (0.0, 0.0)
         placed = changes.select(
             "model",
-            pl.lit(threshold).alias("threshold"),
+            pl.lit(threshold, pl.Float64).alias("threshold"),
+            pl.lit(low, pl.Float64).alias("sufficiency_threshold"),
+            pl.lit(high, pl.Float64).alias("comprehensiveness_threshold"),
             GROUNDING,
-            is_sufficient=pl.col("sufficiency") < threshold,
-            is_comprehensive=pl.col("comprehensiveness") > threshold,
+            is_sufficient=pl.col("sufficiency") < low,
+            is_comprehensive=pl.col("comprehensiveness") > high,
         )
-        keys = ["model", "threshold", GROUNDING, "is_sufficient", "is_comprehensive"]
-        parts.append(placed.group_by(keys, maintain_order=True).agg(count=pl.len()))
+        parts.append(placed.group_by(placed.columns, maintain_order=True).agg(count=pl.len()))
     table = pl.concat(parts)
     share = 100 * pl.col("count") / pl.col("count").sum().over("model", "threshold", GROUNDING)
     order = ["model", "threshold", GROUNDING, "is_sufficient", "is_comprehensive"]
-    return table.with_columns(share=share).sort(order, descending=[False, False, True, True, True])
+    descending = [False, False, True, True, True]
+    return table.with_columns(share=share).sort(order, descending=descending, nulls_last=True)
 
 
 def ranking_match(lists: pl.DataFrame, importance: pl.DataFrame) -> pl.DataFrame:
@@ -106,6 +113,44 @@ def ranking_match(lists: pl.DataFrame, importance: pl.DataFrame) -> pl.DataFrame
         matched = _matched(lists, ranked, condition)
         result = result.join(matched, on="question_id", how="left", validate="1:1", maintain_order="left")
     return result
+
+
+def relevant_mass(lists: pl.DataFrame, importance: pl.DataFrame) -> pl.DataFrame:
+    """Return which part of a question's importance lies on its relevant regions.
+
+    Parameters
+    ----------
+    lists, importance
+        As for :func:`ranking_match`; importances that are attention are 0 or more.
+
+    Returns
+    -------
+    pl.DataFrame
+        question_id, mass_relevant (percent of the sum over all regions that are given). Questions with a
+        negative importance, or with none above 0, have no mass and are left out.
+
+    Examples
+    --------
+    >>> lists = pl.DataFrame({"question_id": ["q"], "relevant": [[0, 1]], "irrelevant": [[2]]})
+    >>> importance = pl.DataFrame(
+    ...     {"question_id": ["q"] * 3, "region_index": [0, 1, 2], "importance": [0.5, 0.1, 0.2]})
+    >>> relevant_mass(lists, importance).select("question_id", pl.col("mass_relevant").round(6)).rows()
+    [('q', 75.0)]
+    """
+    listed = lists.select("question_id", region_index="relevant").explode("region_index")
+    marked = importance.with_columns(pl.col("region_index").cast(pl.UInt32)).join(
+        listed.with_columns(is_relevant=True), on=["question_id", "region_index"], how="left", validate="1:1"
+    )
+    own = pl.col("importance").filter(pl.col("is_relevant").fill_null(value=False)).sum()
+    sums = marked.group_by("question_id").agg(
+        total=pl.col("importance").sum(), least=pl.col("importance").min(), own=own
+    )
+    has_mass = (pl.col("total") > 0) & (pl.col("least") >= 0)
+    return (
+        lists.select("question_id")
+        .join(sums.filter(has_mass), on="question_id", how="inner", validate="1:1", maintain_order="left")
+        .select("question_id", mass_relevant=100 * pl.col("own") / pl.col("total"))
+    )
 
 
 def _matched(lists: pl.DataFrame, ranked: pl.DataFrame, condition: str) -> pl.DataFrame:

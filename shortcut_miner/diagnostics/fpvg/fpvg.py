@@ -6,18 +6,23 @@ Path; options are named and mean the same as on the command line (see :class:`Fp
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from shortcut_miner.diagnostics.fpvg.config import (
     BoxArithmetic,
+    Condition,
+    Fill,
     FpvgConfig,
     FpvgFiles,
+    ImagesConfig,
+    ImagesFiles,
     OverlapOver,
     Padding,
     Preset,
     Relevant,
     ScoreConfig,
 )
+from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import (
     OnBadRow,
     OnDuplicate,
@@ -37,10 +42,22 @@ from shortcut_miner.options import (
 
 if TYPE_CHECKING:
     from shortcut_miner.datasets.pictures import Picture
+    from shortcut_miner.diagnostics.fpvg.dataset import FpvgDataset
+    from shortcut_miner.diagnostics.fpvg.images import ImagesReport
     from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
     from shortcut_miner.diagnostics.fpvg.report import ScoreReport
 
-__all__ = ["FpvgConfig", "FpvgFiles", "ScoreConfig", "build", "score", "show"]
+__all__ = [
+    "FpvgConfig",
+    "FpvgDataset",
+    "FpvgFiles",
+    "ImagesConfig",
+    "ScoreConfig",
+    "build",
+    "images",
+    "score",
+    "show",
+]
 
 
 def build(
@@ -62,6 +79,7 @@ def build(
     padding: Padding | None = None,
     nested_json: bool = False,
     long_form: bool = False,
+    leave_one_out: bool = False,
     on_bad_row: OnBadRow = "error",
 ) -> "BuildReport":
     """Return what a build found: ``regions`` and ``questions``, as Polars frames.
@@ -119,6 +137,8 @@ def score(
     tex_intervals: bool = False,
     normalize: bool = False,
     trust_ids: bool = False,
+    sufficiency_threshold: float = 0.01,
+    comprehensiveness_threshold: float = 0.2,
     resamples: int = 1000,
     seed: int = 0,
 ) -> "ScoreReport":
@@ -134,7 +154,8 @@ def score(
     ids : mapping of str to path, optional
         Name -> list of questions to evaluate in place of all evaluable ones.
     importance : mapping of str to path, optional
-        Model -> question_id, region_index and importance of its regions.
+        Model, or MODEL:METHOD -> question_id, region_index and importance of its regions, or in place of that
+        the probability of its answer without that region.
     out : path, optional
         Folder to write; nothing is written without it.
     force : bool
@@ -142,7 +163,7 @@ def score(
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
     columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
-    normalize, trust_ids, resamples, seed
+    normalize, trust_ids, sufficiency_threshold, comprehensiveness_threshold, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises
@@ -188,7 +209,8 @@ def show(
         Folder of the images, or a pattern of paths with {image_id}; without it, regions are drawn on an empty
         page.
     detections, detections_info : path or sequence of path, optional
-        The boxes that the build read, if they are no longer where they were.
+        Boxes to draw in place of the folder's own; those that the build read, for the folder of an older
+        version whose files are no longer where they were.
     out : path, optional
         PNG to write; nothing is written without it.
     limit : int, optional
@@ -211,6 +233,74 @@ def show(
         out=as_path_if_given("out", out),
         limit=limit,
     )
+
+
+def images(
+    folder: PathText,
+    *,
+    images: PathText,
+    out: PathText | None = None,
+    processes: int = 1,
+    limit: int | None = None,
+    force: bool = False,
+    config: ImagesConfig | None = None,
+    condition: Condition = "both",
+    fill: Fill = "blur",
+    control: bool = False,
+    sample: int | None = None,
+    seed: int = 0,
+) -> "ImagesReport":
+    """Return what was drawn: for each question an image in which only its relevant boxes stay, and so on.
+
+    Parameters
+    ----------
+    folder : path
+        What a build wrote.
+    images : path
+        Folder of the images, or a pattern of paths with {image_id}.
+    out : path, optional
+        Folder to write; without it images are drawn and thrown away.
+    processes : int
+        How many draw at the same time; the files are the same for any number. More than one starts the script
+        again in each, so that what it does stands below ``if __name__ == "__main__":``.
+    limit : int, optional
+        Use the first questions only, to try things out.
+    force : bool
+        Replace the folder of a run with other options.
+    config : ImagesConfig, optional
+        All options at once, in place of those that follow.
+    condition, fill, control, sample, seed
+        See :class:`ImagesConfig`.
+
+    Raises
+    ------
+    SourceError, ConfigError, BackendError
+        Bad input or options, no image found, or no Pillow; nothing on disk is changed then.
+    """
+    given = locals()
+    check_counts(limit=limit, processes=processes)
+    from shortcut_miner.diagnostics.fpvg.images import images as draw_images
+
+    place = as_text_if_given("images", images)
+    if place is None:
+        raise ConfigError("images: got None, expected a folder or a pattern of paths. Give images.")
+    return draw_images(
+        ImagesFiles(folder=as_path("folder", folder), images=place),
+        options_from(ImagesConfig, config, given),
+        as_path_if_given("out", out),
+        processes=processes,
+        limit=limit,
+        force=force,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    """Load the data set on first use."""
+    if name != "FpvgDataset":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from shortcut_miner.diagnostics.fpvg.dataset import FpvgDataset
+
+    return FpvgDataset
 
 
 def __dir__() -> list[str]:

@@ -24,12 +24,16 @@ CODES = 1 << len(FACTS)
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number to report: `part` of `whole`, as masks over codes; in percent unless it `is_ratio`."""
+    """A number to report: `part` of `whole`, as masks over codes; in percent unless it `is_ratio`.
+
+    With `less`, another part and its whole, what that share comes to is subtracted.
+    """
 
     name: str
     part: Bools
     whole: Bools
     is_ratio: bool = False
+    less: tuple[Bools, Bools] | None = None
 
 
 def codes(answers: pl.DataFrame) -> NDArray[np.int64]:
@@ -103,6 +107,7 @@ def figures() -> list[Figure]:
         Figure("accuracy_relevant", fact("relevant_is_correct"), every),
         Figure("accuracy_irrelevant", fact("irrelevant_is_correct"), every),
     ]
+    found += _drops(good)
     found += _correct_to_incorrect("", good)
     for condition in ("relevant", "irrelevant"):
         after = fact(f"{condition}_is_correct")
@@ -119,6 +124,18 @@ def figures() -> list[Figure]:
         found.append(Figure(f"fpvg_plus{suffix}", kept, every))
         found += _correct_to_incorrect(suffix, kept)
     return found
+
+
+def _drops(good: Bools) -> list[Figure]:
+    """Return what accuracy loses: with some regions alone, relative to all; and from FPVG+ to FPVG-."""
+    correct = fact("all_is_correct")
+    after = {name: fact(f"{name}_is_correct") for name in ("relevant", "irrelevant")}
+    return [
+        *(Figure(f"relative_drop_{name}", correct, correct, less=(after[name], correct)) for name in after),
+        Figure("accuracy_plus", good & correct, good),
+        Figure("accuracy_minus", ~good & correct, ~good),
+        Figure("accuracy_plus_to_minus", good & correct, good, less=(~good & correct, ~good)),
+    ]
 
 
 def _correct_to_incorrect(suffix: str, good: Bools) -> list[Figure]:

@@ -14,7 +14,8 @@ from shortcut_miner.datasets.folders import open_folder, options_of, write_manif
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs
 from shortcut_miner.diagnostics.fpvg.lists import EXCLUSIONS, long_form
-from shortcut_miner.schemas import GqaQuestions, RegionLists
+from shortcut_miner.errors import SourceError
+from shortcut_miner.schemas import GqaQuestions, ImageBoxes, RegionLists
 from shortcut_miner.storage import Provenance
 
 COMMAND = "fpvg build"
@@ -26,6 +27,12 @@ COUNTED = {
         "evaluable": pl.col("is_evaluable").sum(),
         "evaluable_images": pl.col("image_id").filter("is_evaluable").n_unique(),
         **{reason.replace(" ", "_"): (pl.col("exclusion") == reason).sum() for reason in EXCLUSIONS},
+    },
+    "boxes": {"regions": (~pl.col("is_padding")).sum()},
+    "images": {
+        "drawn": pl.len(),
+        "drawn_questions": pl.col("question_id").n_unique(),
+        "drawn_images": pl.col("image_id").n_unique(),
     },
     "categories": {"evaluated": pl.col("question_id").n_unique()},
 }
@@ -98,7 +105,8 @@ def in_words(provenance: Provenance, figures: Mapping[str, float | None]) -> dic
 
 def file_names(config: FpvgConfig) -> list[str]:
     """Return what a build writes beside its records."""
-    tables = ("regions", "questions", *(("regions_long",) if config.long_form else ()))
+    more = {"regions_long": config.long_form, "leave_one_out": config.leave_one_out}
+    tables = ("regions", "questions", "boxes", *(name for name, is_asked in more.items() if is_asked))
     nested_files = NESTED_FILES.values() if config.nested_json else ()
     return [*(f"{name}.parquet" for name in tables), *nested_files]
 
@@ -110,10 +118,36 @@ def make_tables(
     made: dict[str, Callable[[], pl.DataFrame]] = {
         "regions": partial(lists.sort, "question_id"),
         "questions": partial(inputs.questions.sort, "question_id"),
+        "boxes": partial(image_boxes, inputs),
     }
     if config.long_form:
         made["regions_long"] = partial(long_form, lists)
+    if config.leave_one_out:
+        made["leave_one_out"] = partial(left_out, inputs, lists)
     return made
+
+
+def image_boxes(inputs: FpvgInputs) -> pl.DataFrame:
+    """Return the boxes of the questions' images as schemas.ImageBoxes, sorted by image and region."""
+    sizes = inputs.detected_images.select("image_id", "width", "height")
+    # Images are few and regions many: numbers of images are sorted, not their names.
+    images = sizes.sort("image_id").with_row_index("image")
+    regions = inputs.regions.drop("attributes").join(
+        images, on="image_id", how="left", validate="m:1", maintain_order="left"
+    )
+    return regions.sort("image", "region_index").drop("image")
+
+
+def left_out(inputs: FpvgInputs, lists: pl.DataFrame) -> pl.DataFrame:
+    """Return question_id, image_id, region_index of each region to leave out of an evaluable question.
+
+    All of the image's other regions stay; padding is no region. Sorted by question and region.
+    """
+    real = inputs.regions.filter(~pl.col("is_padding")).sort("image_id", "region_index")
+    of_image = real.group_by("image_id", maintain_order=True).agg("region_index")
+    asked = lists.filter("is_evaluable").select("question_id", "image_id").sort("question_id")
+    joined = asked.join(of_image, on="image_id", how="inner", validate="m:1", maintain_order="left")
+    return joined.explode("region_index")
 
 
 def write(
@@ -173,6 +207,16 @@ class BuildReport(reports.BuildReport):
         return self._table("questions")
 
     @property
+    def leave_one_out(self) -> pl.DataFrame:
+        """A row for each evaluable question and region of its image; with ``leave_one_out``."""
+        return self._table("leave_one_out")
+
+    @property
+    def boxes(self) -> pl.DataFrame:
+        """schemas.ImageBoxes of the questions' images, sorted by image_id and region_index."""
+        return self._table("boxes")
+
+    @property
     def regions_long(self) -> pl.DataFrame:
         """A row for each question, condition and region; with ``long_form``."""
         return self._table("regions_long")
@@ -198,6 +242,30 @@ class FpvgFolder:
     questions: pl.DataFrame
     regions: pl.DataFrame
     manifest: dict[str, Any]
+
+
+def read_boxes(path: Path) -> pl.DataFrame | None:
+    """Return the schemas.ImageBoxes of an FPVG folder; None of one that an older version built.
+
+    Raises
+    ------
+    SourceError
+        As by :func:`read_folder`.
+    """
+    folder = open_folder(path, COMMAND)
+    is_listed = "boxes.parquet" in folder.manifest.get("files", ())
+    return folder.table("boxes", ImageBoxes) if is_listed else None
+
+
+def needed_boxes(path: Path) -> pl.DataFrame:
+    """Return what :func:`read_boxes` does; SourceError where the folder has none."""
+    boxes = read_boxes(path)
+    if boxes is None:
+        raise SourceError(
+            f"{path}: got a folder without boxes.parquet, which an older version built, expected one with "
+            "it. Build it again."
+        )
+    return boxes
 
 
 def read_folder(path: Path) -> FpvgFolder:

@@ -44,6 +44,11 @@ class ScoreReport(reports.ScoreReport):
         model, metric, first, second, value_first, value_second, drop, with two id lists.
     quadrants : pl.DataFrame or None
         With probabilities; see :func:`shortcut_miner.diagnostics.fpvg.faithfulness.quadrants`.
+    per_question : pl.DataFrame
+        question_id, model, category, and where they are known sufficiency, comprehensiveness, and
+        match_relevant, match_irrelevant and mass_relevant, by method.
+    flips : pl.DataFrame or None
+        Of each two runs; see :func:`shortcut_miner.diagnostics.fpvg.per_question.flips`.
     notes : tuple of str
         What was decided while reading.
     """
@@ -53,6 +58,8 @@ class ScoreReport(reports.ScoreReport):
     seeds: pl.DataFrame | None
     drops: pl.DataFrame | None
     quadrants: pl.DataFrame | None
+    per_question: pl.DataFrame
+    flips: pl.DataFrame | None
 
     def paper_table(self) -> pl.DataFrame:
         """Return the article's figures over all questions: a row a figure of a group, a column a model."""

@@ -30,9 +30,11 @@ from shortcut_miner.diagnostics.fpvg.extras import (
     over_seeds,
     ranking,
     read_importances,
+    run_and_method,
 )
 from shortcut_miner.diagnostics.fpvg.metric import CODES, category_masks, codes, outcome_counts
 from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_folder
+from shortcut_miner.diagnostics.fpvg.per_question import flips, per_question
 from shortcut_miner.diagnostics.fpvg.report import ScoreReport
 from shortcut_miner.diagnostics.fpvg.scored import full_set_scores, scores_of
 from shortcut_miner.errors import ConfigError, SchemaError, examples
@@ -44,6 +46,7 @@ from shortcut_miner.timing import OnStage, in_parts
 
 COMMAND = "fpvg score"
 GROUPS = ("structural", "semantic")
+_SINGLE = ["question_id", "model"]
 
 
 def score(
@@ -74,7 +77,8 @@ def score(
         Name -> list of question ids to evaluate in place of the build's evaluable questions. Questions that
         are not evaluable are left out, unless ``trust_ids``.
     importance : mapping of str to Path, optional
-        Model -> file with question_id, region_index and importance.
+        Model, or MODEL:METHOD -> file with question_id, region_index and importance, or in place of that the
+        probability of the answer given with all regions when that region is left out.
     force : bool
         Replace the scores of a run with other options.
     on_stage : callable, optional
@@ -101,7 +105,7 @@ def score(
     tell("score")
     answers, texts, told = _answers(folder, given.readings, given.fitted.answers, config)
     work = Work(folder, given.readings, answers, config)
-    of_lists, categories, outcomes, quadrants = zip(
+    of_lists, categories, outcomes, quadrants, singles = zip(
         *(
             _score_list(work, name if id_lists else None, ids, given.importances)
             for name, ids in given.lists.items()
@@ -118,6 +122,8 @@ def score(
         seeds=over_seeds(scores, runs),
         drops=drops_between(scores, list(given.lists)) if len(given.lists) == 2 else None,
         quadrants=pl.concat(in_quadrants) if in_quadrants else None,
+        per_question=pl.concat(singles, how="diagonal").unique(_SINGLE, maintain_order=True),
+        flips=flips(dict(zip(given.lists if id_lists else [None], categories, strict=True))),
         notes=file_notes + given.notes + told,
         warnings=given.fitted.warnings + _sentence_warnings(answers),
         extracted_answers=texts,
@@ -221,10 +227,11 @@ def _check_runs(runs: Sequence[ModelRun], importance: Mapping[str, Path]) -> Non
             f"predictions: got {examples(repeated)} more than once, expected one run a name. "
             "Give several runs of a model as NAME@SEED."
         )
-    strange = [name for name in importance if name not in names]
+    strange = [name for name in importance if run_and_method(name, names)[0] not in names]
     if strange:
         raise ConfigError(
-            f"importance: got {examples(strange)}, expected one of {', '.join(names)}. Use a run's name."
+            f"importance: got {examples(strange)}, expected one of {', '.join(names)}, "
+            "with :METHOD after it or not. Use a run's name."
         )
 
 
@@ -314,8 +321,8 @@ def _sentence_warnings(answers: Mapping[str, pl.DataFrame]) -> tuple[str, ...]:
 
 def _score_list(
     work: Work, name: str | None, ids: pl.Series, importances: Mapping[str, Reading]
-) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame | None]:
-    """Return scores, categories, outcomes and quadrants of one list of questions."""
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, pl.DataFrame | None, pl.DataFrame]:
+    """Return scores, categories, outcomes, quadrants and single questions of one list of questions."""
     questions = work.folder.questions.filter(pl.col("question_id").is_in(ids.implode()))
     _check_answers(questions)
     of_run, categories, outcomes = {}, [], []
@@ -328,15 +335,17 @@ def _score_list(
         outcomes.append(_outcomes(name, run, evaluated))
     grounding = _grounding(pl.concat(categories), questions)
     scores = [scores_of(of_run, GROUPS, work.scorer, work.config)]
-    more, quadrant_table = changes(work, grounding)
-    table = pl.concat([*scores, *more, *ranking(work, grounding, importances)])
+    changed, ranked = changes(work, grounding), ranking(work, grounding, importances)
+    table = pl.concat([*scores, *changed.scores, *ranked.scores])
     if name is not None:
         is_overall = pl.col("group") == "overall"
         in_list = (
             pl.when(is_overall).then(pl.lit(name)).otherwise(pl.format("{} in {}", "group", pl.lit(name)))
         )
         table = table.with_columns(group=in_list)
-    return table, pl.concat(categories), pl.concat(outcomes), quadrant_table
+    found = pl.concat(categories)
+    singles = per_question(found, [*changed.per_question, *ranked.per_question])
+    return table, found, pl.concat(outcomes), changed.quadrants, singles
 
 
 def _check_answers(questions: pl.DataFrame) -> None:

@@ -1,6 +1,7 @@
 """Tables of figures with intervals, from codes and their resampled counts."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -107,17 +108,26 @@ def _figure_rows(
     parts = []
     for figure in wanted:
         scale = 1.0 if figure.is_ratio else 100.0
-        masks = figure.part[used], figure.whole[used]
-        part, whole = (counts[:, mask].sum(axis=1) for mask in masks)
-        drawn_part, drawn_whole = (drawn[:, mask].sum(axis=1) for mask in masks)
+        pairs = [(figure.part, figure.whole), *([] if figure.less is None else [figure.less])]
+        sums_of = [[counts[:, mask[used]].sum(axis=1) for mask in pair] for pair in pairs]
+        drawn_of = [[drawn[:, mask[used]].sum(axis=1) for mask in pair] for pair in pairs]
+        part, whole = sums_of[0]
+        if figure.less is not None and not (figure.less[1] & figure.whole).any():
+            whole = whole + sums_of[1][1]  # the difference of two groups is of both
         table = sides.select(
             pl.lit(figure.name).alias("metric"),
             *("group", "subgroup"),
             pl.lit(scorer).alias("scorer"),
             "model",
-            pl.Series("value", scale * ratios(part, whole)),
+            pl.Series("value", scale * _difference(sums_of)),
             pl.Series("n", part + whole if figure.is_ratio else whole).cast(pl.UInt32),
-            *percentile_interval(scale * ratios(drawn_part, drawn_whole), _LEVEL),
+            *percentile_interval(scale * _difference(drawn_of), _LEVEL),
         )
         parts.append(table.filter(pl.col("value").is_not_nan()))
     return pl.concat(parts)
+
+
+def _difference(pairs: Sequence[Sequence[Any]]) -> NDArray[np.float64]:
+    """Return the ratio of the first pair, less that of the second if there is one."""
+    first, *others = (ratios(part, whole) for part, whole in pairs)
+    return first - others[0] if others else first

@@ -1,5 +1,7 @@
 """A question's regions on its image: those it is about, and those it is not about."""
 
+import dataclasses
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +19,7 @@ from shortcut_miner.datasets.pictures import (
     scaled,
     sizes_of,
 )
-from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_folder
+from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_boxes, read_folder
 from shortcut_miner.errors import ConfigError, SourceError, examples, no_such_question
 from shortcut_miner.options import PathTexts
 from shortcut_miner.sources.images.regions import read_regions
@@ -50,7 +52,7 @@ def show(
     images : str, optional
         Folder of the images, or a pattern of paths; without it, regions are drawn on an empty page.
     detections, detections_info : optional
-        The boxes that the build read; where they were by default.
+        Boxes to draw in place of the folder's own, such as the file that the build read.
     out : Path, optional
         PNG to write.
     limit : int, optional
@@ -68,17 +70,9 @@ def show(
     question, lists = _question(folder, question_id)
     image_id = question["image_id"]
     found = find_files(images, [image_id])
-    files = needed(files_of_build(path, "detections", detections), path, "detections")
-    reading = read_regions(
-        files,
-        info=files_of_build(path, "detections_info", detections_info),
-        images=[image_id],
-        sizes=sizes_of(found),
-        on_bad_row="skip",
-    )
-    _check_count(files, reading.images, lists)
-    photo = photo_of(found.get(image_id), reading.regions, reading.images, image_id)
-    regions = scaled(reading.regions, photo)
+    boxes = _boxes(folder, lists, sizes_of(found), detections, detections_info)
+    photo = photo_of(found.get(image_id), boxes.regions, boxes.images, image_id)
+    regions = scaled(boxes.regions, photo)
     counts = {name: len(lists[name]) for name in reversed(_LOOKS)}
     fields = {
         "question": question["question"],
@@ -102,8 +96,46 @@ def show(
         legend=tuple(legend),
         rows=((Panel(photo.image, tuple(marks)),),),
     )
+    return picture_of(sheet, fields, [*boxes.notes, *notes], boxes.warnings, out)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Boxes:
+    """One image's boxes, a table that has its size, and what reading them said."""
+
+    regions: pl.DataFrame
+    images: pl.DataFrame
+    notes: Sequence[str] = ()
+    warnings: Sequence[str] = ()
+
+
+def _boxes(
+    folder: FpvgFolder,
+    lists: Mapping[str, Any],
+    sizes: pl.DataFrame,
+    detections: PathTexts | None,
+    detections_info: PathTexts | None,
+) -> _Boxes:
+    """Return the boxes of a question's image: those of the folder, or of the files that are given.
+
+    A folder of an older version has none: those of the files that it was built from then.
+    """
+    path, image_id = folder.path, lists["image_id"]
+    kept = read_boxes(path) if detections is None else None
+    if kept is not None:
+        regions = kept.filter(pl.col("image_id") == image_id)
+        return _Boxes(regions, images=regions)
+    files = needed(files_of_build(path, "detections", detections), path, "detections")
+    reading = read_regions(
+        files,
+        info=files_of_build(path, "detections_info", detections_info),
+        images=[image_id],
+        sizes=sizes,
+        on_bad_row="skip",
+    )
+    _check_count(files, reading.images, lists)
     warnings = other_files(reading, folder.manifest, "detections")
-    return picture_of(sheet, fields, [*reading.notes, *notes], warnings, out)
+    return _Boxes(reading.regions, reading.images, reading.notes, warnings)
 
 
 def _question(folder: FpvgFolder, question_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -123,7 +155,7 @@ def _question(folder: FpvgFolder, question_id: str) -> tuple[dict[str, Any], dic
     return question, lists
 
 
-def _check_count(files: tuple[Path, ...], images: pl.DataFrame, lists: dict[str, Any]) -> None:
+def _check_count(files: tuple[Path, ...], images: pl.DataFrame, lists: Mapping[str, Any]) -> None:
     """Raise SourceError unless the boxes' file has as many regions of the image as the build read."""
     counts = images.filter(pl.col("image_id") == lists["image_id"])["region_count"].to_list()
     if counts != [lists["region_count"]]:

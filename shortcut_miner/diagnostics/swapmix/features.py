@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
@@ -17,16 +16,9 @@ from shortcut_miner.diagnostics.swapmix.world import World
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.sources.images import regions_h5
 from shortcut_miner.sources.images.h5_data import data_set, h5_errors, load_h5py
-from shortcut_miner.sources.opening.files import read_bytes
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS
+from shortcut_miner.sources.images.h5_info import read_places
 
 Features = NDArray[np.float32]
-
-
-class _Entry(msgspec.Struct, gc=False):
-    idx: int | None = None
-    index: int | None = None
-    file: int = 0
 
 
 def read_features(files: SwapMixFiles, world: World) -> tuple[Features, Features]:
@@ -72,7 +64,7 @@ def _with_features(
             f"max_feature_cosine: got detections {path} without features, expected GQA's HDF5 files. "
             "Leave --max-feature-cosine out, or give HDF5 detections."
         )
-    entries = _entries(info or regions_h5.find_info(path))
+    entries = read_places(info or regions_h5.find_info(path))
     wanted = (
         table.with_row_index("place")
         .drop_nulls("region_index")
@@ -93,19 +85,6 @@ def _with_features(
             )
         features[part["place"].to_numpy()] = found
     return features
-
-
-def _entries(info: Path) -> pl.DataFrame:
-    """Return image_id, file, row of an info JSON."""
-    try:
-        given = msgspec.json.decode(read_bytes(info), type=dict[str, _Entry])
-    except DECODE_ERRORS as error:
-        raise SourceError(
-            f"{info}: got {error}, expected an info JSON of HDF5 detections. Correct it."
-        ) from error
-    rows = [(name, one.file, one.index if one.idx is None else one.idx) for name, one in given.items()]
-    schema = {"image_id": pl.String, "file": pl.Int64, "row": pl.Int64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
 
 
 def _read(path: Path, part: pl.DataFrame) -> Features:

@@ -211,7 +211,8 @@ def changes(scores: pl.DataFrame, group: str) -> Figure:
 
 def quadrants(placed: pl.DataFrame) -> Figure:
     """Return how well and badly grounded answers fall into the plane's quadrants (Figure 4)."""
-    middle = sorted(placed["threshold"].unique())[len(placed["threshold"].unique()) // 2]
+    thresholds = sorted(placed["threshold"].drop_nulls().unique())
+    middle = thresholds[len(thresholds) // 2]
     words = {key: name for key, (name, _) in _QUADRANTS.items()}
     at_one = placed.filter(pl.col("threshold") == middle)
     keys = at_one.select("is_sufficient", "is_comprehensive").iter_rows()

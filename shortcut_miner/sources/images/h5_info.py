@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import polars as pl
 
-from shortcut_miner.sources.opening.files import Source
+from shortcut_miner.errors import SourceError
+from shortcut_miner.sources.opening.files import Source, read_bytes
 from shortcut_miner.sources.opening.json_records import repeated_keys
-from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, LOOKED_AT, Top, fields_of
 from shortcut_miner.sources.opening.reading import Problem
 
 REGIONS_INFO = "GQA objects info JSON"
@@ -25,6 +27,12 @@ class Info(msgspec.Struct, gc=False):
     idx: int | None = None
     index: int | None = None
     file: int | None = None
+
+
+class _Place(msgspec.Struct, gc=False):
+    idx: int | None = None
+    index: int | None = None
+    file: int = 0
 
 
 def is_info(top: Top) -> bool:
@@ -71,3 +79,16 @@ def row_problems(images: pl.DataFrame) -> list[Problem]:
         .agg("record")
         .iter_rows()
     ]
+
+
+def read_places(info: Path) -> pl.DataFrame:
+    """Return image_id, file and row of each image of an info JSON; raise SourceError where it is none."""
+    try:
+        given = msgspec.json.decode(read_bytes(info), type=dict[str, _Place])
+    except DECODE_ERRORS as error:
+        raise SourceError(
+            f"{info}: got {error}, expected an info JSON of HDF5 detections. Correct it."
+        ) from error
+    rows = [(name, one.file, one.index if one.idx is None else one.idx) for name, one in given.items()]
+    schema = {"image_id": pl.String, "file": pl.Int64, "row": pl.Int64}
+    return pl.DataFrame(rows, schema=schema, orient="row")

@@ -399,6 +399,6 @@ def test_the_same_bytes_for_any_number_of_workers(golden_fpvg: Path, tmp_path: P
         found.append({path.name: path.read_bytes() for path in out.iterdir() if path.name != "run.json"})
     assert found[0] == found[1]
     assert set(found[0]) == {
-        "README.md", "irrelevant_regions.json", "manifest.json", "questions.parquet", "regions.parquet",
-        "regions_long.parquet", "relevant_regions.json",
+        "README.md", "boxes.parquet", "irrelevant_regions.json", "manifest.json", "questions.parquet",
+        "regions.parquet", "regions_long.parquet", "relevant_regions.json",
     }  # fmt: skip

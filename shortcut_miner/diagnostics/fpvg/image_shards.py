@@ -1,0 +1,198 @@
+"""One numbered file of masked images: drawn from a few questions, by whatever process is free."""
+
+import dataclasses
+import hashlib
+import io
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shortcut_miner.diagnostics.fpvg.config import ImagesConfig
+from shortcut_miner.drafts import literal
+from shortcut_miner.errors import SourceError
+
+if TYPE_CHECKING:
+    from shortcut_miner.diagnostics.fpvg.masks import Kept
+    from shortcut_miner.drawing.photos import Photo
+
+CONDITION_MARK = "#"  # in the id of an image, between the question's id and the condition
+NO_PIXELS = "questions of which a condition keeps no pixel"
+NO_IMAGE = "questions whose image can't be read"
+PIXELS = pa.schema(
+    [
+        *((name, pa.string()) for name in ("id", "question_id", "image_id", "condition")),
+        # As Hugging Face's library stores images.
+        ("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
+        *((name, pa.string()) for name in ("question", "answer")),
+    ]
+)
+_SIDES = ("x1", "y1", "x2", "y2")
+_GROUP_BYTES = 32 << 20  # of images that are in memory before they are written
+_GROUP_ROWS = 100
+_COMPRESSION = 3  # of PNG: most of what more would gain, in two thirds of the time
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shard:
+    """What one file is made of.
+
+    Attributes
+    ----------
+    number : int
+        Of the file.
+    questions : pl.DataFrame
+        question_id, image_id, question, answer, relevant, irrelevant, place: the number of the question.
+    boxes : pl.DataFrame
+        schemas.ImageBoxes of their images.
+    places : mapping of str to str
+        image_id -> its file.
+    config : ImagesConfig
+    folder : Path or None
+        Where to write; None draws and throws away.
+    """
+
+    number: int
+    questions: pl.DataFrame
+    boxes: pl.DataFrame
+    places: Mapping[str, str]
+    config: ImagesConfig
+    folder: Path | None
+
+    @property
+    def name(self) -> str:
+        """The name of the file."""
+        return f"pixels_{self.number:05d}.parquet"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Written:
+    """What one file came to: a row an image, questions left out by reason, and damaged images."""
+
+    rows: list[dict[str, Any]]
+    left_out: dict[str, list[str]]
+    broken: list[str]
+
+
+def write_shard(shard: Shard) -> Written:
+    """Draw and write the images of some questions, one in memory at a time; no file if there are none."""
+    left_out: dict[str, list[str]] = {NO_PIXELS: [], NO_IMAGE: []}
+    rows: list[dict[str, Any]] = []
+    broken: list[str] = []
+    images = _drawn(shard, rows, left_out, broken)
+    first = next(images, None)
+    if first is None:
+        return Written(rows, left_out, broken)
+    target = os.devnull if shard.folder is None else literal(shard.folder / shard.name)
+    texts = [name for name in PIXELS.names if name != "image"]
+    with (
+        pa.OSFile(target, "wb") as file,
+        pq.ParquetWriter(
+            file, PIXELS, compression={**dict.fromkeys(texts, "zstd"), "image.bytes": "none"},
+            use_dictionary=texts, write_statistics=texts,
+        ) as writer,
+    ):  # fmt: skip
+        waiting, size = [first], len(first["image"]["bytes"])
+        for one in images:
+            if size >= _GROUP_BYTES or len(waiting) >= _GROUP_ROWS:
+                writer.write_table(pa.Table.from_pylist(waiting, PIXELS))
+                waiting, size = [], 0
+            waiting.append(one)
+            size += len(one["image"]["bytes"])
+        writer.write_table(pa.Table.from_pylist(waiting, PIXELS))
+    return Written(rows, left_out, broken)
+
+
+def _drawn(
+    shard: Shard, rows: list[dict[str, Any]], left_out: dict[str, list[str]], broken: list[str]
+) -> Iterator[dict[str, Any]]:
+    """Give the rows of the file, and note beside what they are, and what is left out."""
+    for (image_id,), asked in shard.questions.group_by("image_id", maintain_order=True):
+        boxes = shard.boxes.filter(pl.col("image_id") == image_id)
+        path = Path(shard.places[str(image_id)])
+        try:
+            photo, digest = _photo(path, boxes)
+        except SourceError as error:
+            broken.append(str(error))
+            left_out[NO_IMAGE] += asked["question_id"].to_list()
+            continue
+        for question in asked.iter_rows(named=True):
+            masks = masks_of(question, boxes, photo, shard.config)
+            if not all(one.any() for one in masks.values()):
+                left_out[NO_PIXELS].append(question["question_id"])
+                continue
+            for at, (condition, kept) in enumerate(masks.items()):
+                number = question["place"] * len(masks) + at
+                row, png = _image(question, condition, kept, photo, shard, number)
+                rows.append(row | {"source_sha256": digest})
+                shown = {name: row[name] for name in PIXELS.names if name != "image"}
+                yield shown | {"image": {"bytes": png, "path": row["file"]}}
+
+
+def _photo(path: Path, boxes: pl.DataFrame) -> "tuple[Photo, str]":
+    """Return an image for its boxes, and the SHA-256 of its file."""
+    from shortcut_miner.datasets.pictures import photo_of
+    from shortcut_miner.sources.images.image_files import read_image
+
+    digest = hashlib.sha256(read_image(path)).hexdigest()
+    return photo_of(path, boxes, boxes, boxes["image_id"][0]), digest
+
+
+def masks_of(
+    question: Mapping[str, Any], boxes: pl.DataFrame, photo: "Photo", config: ImagesConfig
+) -> "dict[str, Kept]":
+    """Return the pixels that each condition of the options keeps of a question's image.
+
+    Of the irrelevant boxes' union the relevant boxes are taken away: an irrelevant box may cover a part of
+    what is relevant, and many together may cover all of it, which features of single regions can't show.
+    """
+    from shortcut_miner.diagnostics.fpvg.masks import control, union
+
+    size, (across, down) = photo.image.size, photo.scales
+    sides = boxes.select(_SIDES).to_numpy().astype(np.float64) * [across, down, across, down]
+    row_of = {number: row for row, number in enumerate(boxes["region_index"].to_list())}
+    listed = {name: [row_of[number] for number in question[name]] for name in ("relevant", "irrelevant")}
+    relevant = union(sides[listed["relevant"]], size)
+    masks = {}
+    for condition in config.conditions:
+        if condition == "relevant":
+            masks[condition] = relevant
+        elif condition == "irrelevant":
+            masks[condition] = union(sides[listed["irrelevant"]], size) & ~relevant
+        else:
+            is_free = ~boxes["is_padding"].to_numpy()
+            is_free[listed["relevant"]] = False
+            key = (question["question_id"], config.seed)
+            candidates = np.flatnonzero(is_free).tolist()
+            masks[condition] = control(sides, candidates, int(relevant.sum()), size, key=key)
+    return masks
+
+
+def _image(
+    question: Mapping[str, Any], condition: str, kept: "Kept", photo: "Photo", shard: Shard, number: int
+) -> tuple[dict[str, Any], bytes]:
+    """Return what the table says of an image, and its PNG."""
+    from shortcut_miner.diagnostics.fpvg.masks import filled
+
+    done = filled(photo.image, kept, shard.config.fill)
+    packed = io.BytesIO()
+    done.save(packed, "PNG", compress_level=_COMPRESSION)
+    return {
+        "id": f"{question['question_id']}{CONDITION_MARK}{condition}",
+        "question_id": question["question_id"],
+        "image_id": question["image_id"],
+        "condition": condition,
+        "fill": shard.config.fill,
+        "file": f"{number:08d}.png",
+        "shard": shard.name,
+        "width": done.width,
+        "height": done.height,
+        "kept_share": int(kept.sum()) / kept.size,
+        "question": question["question"],
+        "answer": question["answer"],
+    }, packed.getvalue()
