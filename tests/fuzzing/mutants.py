@@ -189,9 +189,11 @@ def zipped(content: bytes, draw: Draw, name: str = "file") -> bytes:
     how = draw.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA))
     with warnings.catch_warnings(), zipfile.ZipFile(packed, "w", how) as archive:
         warnings.simplefilter("ignore")  # of a name that occurs twice
-        archive.writestr(name, content)
+        # A ZipInfo has a date of its own: of a name alone the member is of now.
+        archive.writestr(zipfile.ZipInfo(name), content, how)
         if draw.random() < 0.2:
-            archive.writestr(draw.choice((name, "b", "d/", "__MACOSX/x")), content)
+            other = zipfile.ZipInfo(draw.choice((name, "b", "d/", "__MACOSX/x")))
+            archive.writestr(other, content, how)
     return packed.getvalue()
 
 
@@ -235,7 +237,7 @@ def _zip_inside(content: bytes, draw: Draw) -> bytes:
                 how = (*BYTES, *((_far_cell, _cells) if name.endswith(".xml") else (_npy, _npy)))
                 inner = draw.choice(how)(inner, draw)
             if name != chosen or draw.random() < 0.95:
-                changed.writestr(name, inner)
+                changed.writestr(zipfile.ZipInfo(name), inner, zipfile.ZIP_DEFLATED)
     return made.getvalue()
 
 
