@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import msgspec
@@ -327,9 +328,9 @@ def _report(
 ) -> ImagesReport:
     provenance, figures, table = _described(folder, done, missing, config, limit)
     left_out = _left_out(done, missing)
-    place = "OUT" if out is None else str(out)
+    place = "OUT" if out is None else quote(str(out))
     names = " ".join(f"--{name} NAME=FILE" for name in ("all", "relevant", "irrelevant"))
-    read_back = f"shortcut-miner fpvg score {folder.path} {names} --ids drawn={place}/{IDS}"
+    read_back = f"shortcut-miner fpvg score {quote(str(folder.path))} {names} --ids drawn={place}/{IDS}"
     emptied = left_out.get(NO_PIXELS, [])
     notes = [f"{NO_PIXELS}: {len(emptied):,} ({examples(emptied)}), left out"] if emptied else []
     return ImagesReport(
