@@ -42,6 +42,8 @@ NOT_SAID = {
     ("vqa-ce sweep", "shortcut_miner.mining.memory.check_fits", "--memory"),
     ("vqa-ce sweep", "shortcut_miner.mining.sharding.jobs.excess_text", "--memory"),
     ("report", "shortcut_miner.publishing._check_options", "--force"),
+    ("fpvg show", "shortcut_miner.publishing._check_options", "--force"),  # it writes one picture
+    ("fpvg images", "shortcut_miner.drawing.pillow.check_pillow", "--force-reinstall"),  # pip's
     # Bad boxes are left out of pictures; the other option is pip's.
     *(
         (command, place, option)

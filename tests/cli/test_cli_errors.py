@@ -96,6 +96,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "rad score": ("--original", "--augmented"),
     "fpvg build": ("--questions", "--scene-graphs", "--detections", "--out"),
     "fpvg score": ("FOLDER", "--all", "--relevant", "--irrelevant"),
+    "fpvg images": ("FOLDER", "--images", "--out"),
     "fpvg show": ("FOLDER", "QUESTION_ID", "--out"),
     "swapmix show": ("FOLDER", "QUESTION_ID", "--out"),
     "swapmix build": ("--questions", "--scene-graphs", "--out"),

@@ -180,9 +180,9 @@ class ScoreConfig(ScoreOptions):
         Compare answers after VQA normalisation instead of character by character.
     trust_ids : bool
         Evaluate every question of an id list, also those that the build found not evaluable.
-    sufficiency_threshold : float
+    suff_threshold : float
         A question's sufficiency below it is sufficient, in the quadrants that have two thresholds.
-    comprehensiveness_threshold : float
+    comp_threshold : float
         A comprehensiveness above it is comprehensive, there.
     resamples : int
         Bootstrap resamples of images; 0 leaves the intervals out.
@@ -194,15 +194,15 @@ class ScoreConfig(ScoreOptions):
 
     normalize: bool = False
     trust_ids: bool = False
-    sufficiency_threshold: float = 0.01
-    comprehensiveness_threshold: float = 0.2
+    suff_threshold: float = 0.01
+    comp_threshold: float = 0.2
     resamples: int = 1000
     seed: int = 0
 
     def __post_init__(self) -> None:
         """Check every value."""
         ScoreOptions.__post_init__(self)
-        for name in ("sufficiency_threshold", "comprehensiveness_threshold"):
+        for name in ("suff_threshold", "comp_threshold"):
             check_between(self, name, 0, 1)
         check_whole(self, "resamples", 0)
         check_whole(self, "seed", 0)

@@ -63,7 +63,7 @@ def changes(work: Work, grounding: pl.DataFrame) -> Extras:
     if not sum(map(len, tables)):
         return Extras()
     table, config = pl.concat(tables), work.config
-    pair = (config.sufficiency_threshold, config.comprehensiveness_threshold)
+    pair = (config.suff_threshold, config.comp_threshold)
     return Extras(
         [_by_grounding(table, faithfulness.CHANGES, work)],
         [table.select("question_id", "model", *faithfulness.CHANGES)],

@@ -51,7 +51,7 @@ def quadrants(changes: pl.DataFrame, pair: tuple[float, float] | None = None) ->
     Returns
     -------
     pl.DataFrame
-        model, threshold (null for the pair), sufficiency_threshold, comprehensiveness_threshold, grounding,
+        model, threshold (null for the pair), suff_threshold, comp_threshold, grounding,
         is_sufficient (sufficiency below its threshold), is_comprehensive (comprehensiveness above its own),
         count, share (percent of the model's questions with that grounding).
     """
@@ -61,8 +61,8 @@ def quadrants(changes: pl.DataFrame, pair: tuple[float, float] | None = None) ->
         placed = changes.select(
             "model",
             pl.lit(threshold, pl.Float64).alias("threshold"),
-            pl.lit(low, pl.Float64).alias("sufficiency_threshold"),
-            pl.lit(high, pl.Float64).alias("comprehensiveness_threshold"),
+            pl.lit(low, pl.Float64).alias("suff_threshold"),
+            pl.lit(high, pl.Float64).alias("comp_threshold"),
             GROUNDING,
             is_sufficient=pl.col("sufficiency") < low,
             is_comprehensive=pl.col("comprehensiveness") > high,

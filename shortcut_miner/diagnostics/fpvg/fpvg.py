@@ -137,8 +137,8 @@ def score(
     tex_intervals: bool = False,
     normalize: bool = False,
     trust_ids: bool = False,
-    sufficiency_threshold: float = 0.01,
-    comprehensiveness_threshold: float = 0.2,
+    suff_threshold: float = 0.01,
+    comp_threshold: float = 0.2,
     resamples: int = 1000,
     seed: int = 0,
 ) -> "ScoreReport":
@@ -163,7 +163,7 @@ def score(
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
     columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
-    normalize, trust_ids, sufficiency_threshold, comprehensiveness_threshold, resamples, seed
+    normalize, trust_ids, suff_threshold, comp_threshold, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises

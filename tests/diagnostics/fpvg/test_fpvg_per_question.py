@@ -92,7 +92,7 @@ def test_quadrants_with_two_thresholds(built: Path, run: ModelRun) -> None:
         placed = score(built, [run], config).quadrants
         assert placed is not None
         pair = placed.filter(pl.col("threshold").is_null())
-        assert pair["sufficiency_threshold"].unique().to_list() == [config.sufficiency_threshold]
+        assert pair["suff_threshold"].unique().to_list() == [config.suff_threshold]
         return {tuple(row[:3]): row[3] for row in pair.select(
             "grounding", "is_sufficient", "is_comprehensive", "count").iter_rows()}  # fmt: skip
 
@@ -101,10 +101,10 @@ def test_quadrants_with_two_thresholds(built: Path, run: ModelRun) -> None:
         ("plus", True, True): 4, ("plus", True, False): 2, ("plus", False, False): 4,
         ("minus", False, True): 1, ("minus", False, False): 9,
     }  # fmt: skip
-    other = ScoreConfig(resamples=0, sufficiency_threshold=0.2, comprehensiveness_threshold=0.4)
+    other = ScoreConfig(resamples=0, suff_threshold=0.2, comp_threshold=0.4)
     assert counts(other) == {("plus", True, False): 10, ("minus", True, False): 10}
-    with pytest.raises(ConfigError, match="sufficiency_threshold: got 2"):
-        ScoreConfig(sufficiency_threshold=2)
+    with pytest.raises(ConfigError, match="suff_threshold: got 2"):
+        ScoreConfig(suff_threshold=2)
 
 
 def test_flips_between_runs_and_their_median(built: Path, tmp_path: Path) -> None:
