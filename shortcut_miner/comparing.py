@@ -199,8 +199,8 @@ def planned(rows: int, discordant: float, config: PowerConfig | None = None) -> 
 
 def _questions(path: Path) -> tuple[pl.DataFrame, InputRecord]:
     """Return the questions of a folder's first set, their splits as subsets, and the build's record."""
-    manifest = read_json_file(path / MANIFEST)
     splits = next(iter(read_question_sets(path).sets.values()))
+    manifest = read_json_file(path / MANIFEST)
     named = [table.with_columns(subset=pl.lit(name)) for name, table in splits.items()]
     return pl.concat(named, how="diagonal"), build_record(path, manifest)
 

@@ -106,6 +106,21 @@ def test_what_is_refused(words: tuple[object, ...], told: str, run_cli: RunCli) 
     assert not Path("x").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("nowhere", "got no such folder, expected a folder that"), ("a.txt", "got a file, expected")],
+)
+def test_what_is_no_built_folder_is_told_as_by_export(
+    name: str, told: str, run_cli: RunCli, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("a")
+    answers = ("--predictions", f"a={tmp_path / 'a.txt'}", "--predictions", f"b={tmp_path / 'a.txt'}")
+    ran = run_cli("power", tmp_path / name, *answers)
+    assert (ran.code, f"{tmp_path / name}: {told}" in ran.err) == (2, True), ran.err
+    exported = run_cli("export", tmp_path / name, "--to", "huggingface", "--out", tmp_path / "out")
+    assert exported.err == ran.err
+
+
 def test_a_score_with_a_baseline_says_what_it_can_show(inputs: Inputs, run_cli: RunCli) -> None:
     """The largest of the models compared, here the one that is never right beside the one that always is."""
     folder = inputs.built("vqa-ce")
