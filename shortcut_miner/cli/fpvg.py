@@ -40,7 +40,7 @@ from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles, Images
 if TYPE_CHECKING:
     import polars as pl
 
-    from shortcut_miner.diagnostics.fpvg.images import ImagesReport
+    from shortcut_miner.datasets.drawn_images import ImagesReport
     from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
     from shortcut_miner.diagnostics.fpvg.report import ScoreReport
     from shortcut_miner.timing import OnStage

@@ -11,8 +11,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from shortcut_miner.datasets.image_boxes import needed_boxes
 from shortcut_miner.diagnostics.fpvg.config import CONDITIONS
-from shortcut_miner.diagnostics.fpvg.outputs import needed_boxes, read_folder
+from shortcut_miner.diagnostics.fpvg.outputs import COMMAND, read_folder
 from shortcut_miner.errors import ArrayError, ConfigError, SourceError, examples
 from shortcut_miner.options import PathText, PathTexts, as_path, as_path_tuple, reject
 from shortcut_miner.sources.images.h5_data import data_set, h5_errors, load_h5py
@@ -101,7 +102,7 @@ class FpvgDataset:
         if layout not in _SPATIAL:
             reject("layout", layout, f"one of {', '.join(_SPATIAL)}")
         path = as_path("folder", folder)
-        boxes = needed_boxes(path)
+        boxes = needed_boxes(path, COMMAND)
         self.condition, self.layout = condition, layout
         asked = _asked(path, question_ids)
         boxes = boxes.filter(pl.col("image_id").is_in(asked["image_id"].unique().implode()))

@@ -41,9 +41,9 @@ from shortcut_miner.options import (
 )
 
 if TYPE_CHECKING:
+    from shortcut_miner.datasets.drawn_images import ImagesReport
     from shortcut_miner.datasets.pictures import Picture
     from shortcut_miner.diagnostics.fpvg.dataset import FpvgDataset
-    from shortcut_miner.diagnostics.fpvg.images import ImagesReport
     from shortcut_miner.diagnostics.fpvg.outputs import BuildReport
     from shortcut_miner.diagnostics.fpvg.report import ScoreReport
 

@@ -2,8 +2,6 @@
 
 import dataclasses
 import hashlib
-import io
-import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,31 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from shortcut_miner.datasets.drawn_images import (
+    MARK,
+    NO_IMAGE,
+    Written,
+    pixel_schema,
+    png_of,
+    shard_name,
+    write_pixels,
+)
 from shortcut_miner.diagnostics.fpvg.config import ImagesConfig
-from shortcut_miner.drafts import literal
 from shortcut_miner.errors import SourceError
 
 if TYPE_CHECKING:
     from shortcut_miner.diagnostics.fpvg.masks import Kept
     from shortcut_miner.drawing.photos import Photo
 
-CONDITION_MARK = "#"  # in the id of an image, between the question's id and the condition
 NO_PIXELS = "questions of which a condition keeps no pixel"
-NO_IMAGE = "questions whose image can't be read"
-PIXELS = pa.schema(
-    [
-        *((name, pa.string()) for name in ("id", "question_id", "image_id", "condition")),
-        # As Hugging Face's library stores images.
-        ("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
-        *((name, pa.string()) for name in ("question", "answer")),
-    ]
-)
+PIXELS = pixel_schema("condition", pa.string())
 _SIDES = ("x1", "y1", "x2", "y2")
-_GROUP_BYTES = 32 << 20  # of images that are in memory before they are written
-_GROUP_ROWS = 100
-_COMPRESSION = 3  # of PNG: most of what more would gain, in two thirds of the time
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -67,45 +60,15 @@ class Shard:
     @property
     def name(self) -> str:
         """The name of the file."""
-        return f"pixels_{self.number:05d}.parquet"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Written:
-    """What one file came to: a row an image, questions left out by reason, and damaged images."""
-
-    rows: list[dict[str, Any]]
-    left_out: dict[str, list[str]]
-    broken: list[str]
+        return shard_name(self.number)
 
 
 def write_shard(shard: Shard) -> Written:
-    """Draw and write the images of some questions, one in memory at a time; no file if there are none."""
-    left_out: dict[str, list[str]] = {NO_PIXELS: [], NO_IMAGE: []}
-    rows: list[dict[str, Any]] = []
-    broken: list[str] = []
-    images = _drawn(shard, rows, left_out, broken)
-    first = next(images, None)
-    if first is None:
-        return Written(rows, left_out, broken)
-    target = os.devnull if shard.folder is None else literal(shard.folder / shard.name)
-    texts = [name for name in PIXELS.names if name != "image"]
-    with (
-        pa.OSFile(target, "wb") as file,
-        pq.ParquetWriter(
-            file, PIXELS, compression={**dict.fromkeys(texts, "zstd"), "image.bytes": "none"},
-            use_dictionary=texts, write_statistics=texts,
-        ) as writer,
-    ):  # fmt: skip
-        waiting, size = [first], len(first["image"]["bytes"])
-        for one in images:
-            if size >= _GROUP_BYTES or len(waiting) >= _GROUP_ROWS:
-                writer.write_table(pa.Table.from_pylist(waiting, PIXELS))
-                waiting, size = [], 0
-            waiting.append(one)
-            size += len(one["image"]["bytes"])
-        writer.write_table(pa.Table.from_pylist(waiting, PIXELS))
-    return Written(rows, left_out, broken)
+    """Draw and write the images of some questions; no file if there are none."""
+    done = Written([], {NO_PIXELS: [], NO_IMAGE: []}, [])
+    images = _drawn(shard, done.rows, done.left_out, done.broken)
+    write_pixels(images, PIXELS, None if shard.folder is None else shard.folder / shard.name)
+    return done
 
 
 def _drawn(
@@ -180,10 +143,8 @@ def _image(
     from shortcut_miner.diagnostics.fpvg.masks import filled
 
     done = filled(photo.image, kept, shard.config.fill)
-    packed = io.BytesIO()
-    done.save(packed, "PNG", compress_level=_COMPRESSION)
     return {
-        "id": f"{question['question_id']}{CONDITION_MARK}{condition}",
+        "id": f"{question['question_id']}{MARK}{condition}",
         "question_id": question["question_id"],
         "image_id": question["image_id"],
         "condition": condition,
@@ -195,4 +156,4 @@ def _image(
         "kept_share": int(kept.sum()) / kept.size,
         "question": question["question"],
         "answer": question["answer"],
-    }, packed.getvalue()
+    }, png_of(done)

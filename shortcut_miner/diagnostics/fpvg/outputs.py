@@ -11,11 +11,11 @@ import polars as pl
 
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.folders import open_folder, options_of, write_manifest, write_tables
+from shortcut_miner.datasets.image_boxes import BOXES, image_boxes
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs
 from shortcut_miner.diagnostics.fpvg.lists import EXCLUSIONS, long_form
-from shortcut_miner.errors import SourceError
-from shortcut_miner.schemas import GqaQuestions, ImageBoxes, RegionLists
+from shortcut_miner.schemas import GqaQuestions, RegionLists
 from shortcut_miner.storage import Provenance
 
 COMMAND = "fpvg build"
@@ -118,24 +118,13 @@ def make_tables(
     made: dict[str, Callable[[], pl.DataFrame]] = {
         "regions": partial(lists.sort, "question_id"),
         "questions": partial(inputs.questions.sort, "question_id"),
-        "boxes": partial(image_boxes, inputs),
+        BOXES: partial(image_boxes, inputs.regions, inputs.detected_images),
     }
     if config.long_form:
         made["regions_long"] = partial(long_form, lists)
     if config.leave_one_out:
         made["leave_one_out"] = partial(left_out, inputs, lists)
     return made
-
-
-def image_boxes(inputs: FpvgInputs) -> pl.DataFrame:
-    """Return the boxes of the questions' images as schemas.ImageBoxes, sorted by image and region."""
-    sizes = inputs.detected_images.select("image_id", "width", "height")
-    # Images are few and regions many: numbers of images are sorted, not their names.
-    images = sizes.sort("image_id").with_row_index("image")
-    regions = inputs.regions.drop("attributes").join(
-        images, on="image_id", how="left", validate="m:1", maintain_order="left"
-    )
-    return regions.sort("image", "region_index").drop("image")
 
 
 def left_out(inputs: FpvgInputs, lists: pl.DataFrame) -> pl.DataFrame:
@@ -242,30 +231,6 @@ class FpvgFolder:
     questions: pl.DataFrame
     regions: pl.DataFrame
     manifest: dict[str, Any]
-
-
-def read_boxes(path: Path) -> pl.DataFrame | None:
-    """Return the schemas.ImageBoxes of an FPVG folder; None of one that an older version built.
-
-    Raises
-    ------
-    SourceError
-        As by :func:`read_folder`.
-    """
-    folder = open_folder(path, COMMAND)
-    is_listed = "boxes.parquet" in folder.manifest.get("files", ())
-    return folder.table("boxes", ImageBoxes) if is_listed else None
-
-
-def needed_boxes(path: Path) -> pl.DataFrame:
-    """Return what :func:`read_boxes` does; SourceError where the folder has none."""
-    boxes = read_boxes(path)
-    if boxes is None:
-        raise SourceError(
-            f"{path}: got a folder without boxes.parquet, which an older version built, expected one with "
-            "it. Build it again."
-        )
-    return boxes
 
 
 def read_folder(path: Path) -> FpvgFolder:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from shortcut_miner.datasets.image_boxes import kept_boxes
 from shortcut_miner.datasets.pictures import (
     Picture,
     check_png_target,
@@ -19,7 +20,7 @@ from shortcut_miner.datasets.pictures import (
     scaled,
     sizes_of,
 )
-from shortcut_miner.diagnostics.fpvg.outputs import FpvgFolder, read_boxes, read_folder
+from shortcut_miner.diagnostics.fpvg.outputs import COMMAND, FpvgFolder, read_folder
 from shortcut_miner.errors import ConfigError, SourceError, examples, no_such_question
 from shortcut_miner.options import PathTexts
 from shortcut_miner.sources.images.regions import read_regions
@@ -121,7 +122,7 @@ def _boxes(
     A folder of an older version has none: those of the files that it was built from then.
     """
     path, image_id = folder.path, lists["image_id"]
-    kept = read_boxes(path) if detections is None else None
+    kept = kept_boxes(path, COMMAND) if detections is None else None
     if kept is not None:
         regions = kept.filter(pl.col("image_id") == image_id)
         return _Boxes(regions, images=regions)

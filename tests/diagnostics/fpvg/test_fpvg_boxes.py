@@ -8,9 +8,9 @@ from diagnostics.fpvg.worlds import graph, question, write_world
 from polars.testing import assert_frame_equal
 
 import shortcut_miner as sm
+from shortcut_miner.datasets.image_boxes import kept_boxes
 from shortcut_miner.diagnostics.fpvg.build import build
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles
-from shortcut_miner.diagnostics.fpvg.outputs import read_boxes
 from shortcut_miner.schemas import ImageBoxes, validated
 from shortcut_miner.sources.images.regions import read_regions
 
@@ -35,7 +35,7 @@ def test_boxes_are_those_of_the_questions_images(tmp_path: Path) -> None:
     assert report.boxes.select("image_id", "region_index", "x1", "label").rows() == [
         ("i0", 0, 50.5, "x"), ("i0", 1, 0.0, "x"), ("i1", 0, 50.5, "x"), ("i1", 1, 0.0, "x"),
     ]  # fmt: skip
-    kept = read_boxes(tmp_path / "built")
+    kept = kept_boxes(tmp_path / "built", "fpvg build")
     assert kept is not None
     assert_frame_equal(kept, report.boxes)
     assert sm.verify(tmp_path / "built").counts["regions"] == (4, 4)
@@ -80,4 +80,4 @@ def test_a_folder_of_an_older_version_has_none(tmp_path: Path) -> None:
     manifest = json.loads(path.read_text())
     del manifest["files"]["boxes.parquet"]
     path.write_text(json.dumps(manifest))
-    assert read_boxes(tmp_path / "built") is None
+    assert kept_boxes(tmp_path / "built", "fpvg build") is None
