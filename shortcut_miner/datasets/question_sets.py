@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.errors import ConfigError, SourceError, examples
+from shortcut_miner.sources.images.image_files import Images
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +33,9 @@ class QuestionSets:
         The command that scores answers to these questions, with {predictions} where NAME=FILE goes, such as
         "vqa-ce score FOLDER --predictions {predictions}"; {predictions of SET} where a set has its own place.
         Braces may be in the folder's name too: replace.
+    images : Images or None
+        The images of these questions, where the folder holds them itself; questions then stand in the order
+        in which these lie.
     """
 
     path: Path
@@ -41,6 +45,7 @@ class QuestionSets:
     read_back: str
     license: str = ""
     citation: str = ""
+    images: Images | None = None
 
     def only(self, subsets: tuple[str, ...]) -> "QuestionSets":
         """Return the sets with some of their splits alone.
@@ -105,6 +110,7 @@ def question_sets_of(
     read_back: str,
     license: str = "",  # the field's name
     citation: str = "",
+    images: Images | None = None,
 ) -> QuestionSets:
     """Return the sets of a folder as they are promised: sorted, with lists of answers, and none empty.
 
@@ -114,7 +120,11 @@ def question_sets_of(
         No split has a question.
     """
     filled = {
-        name: {split: _as_promised(table) for split, table in splits.items() if len(table)}
+        name: {
+            split: _with_lists(table) if images is not None else _with_lists(table).sort("question_id")
+            for split, table in splits.items()
+            if len(table)
+        }
         for name, splits in sets.items()
     }
     filled = {name: splits for name, splits in filled.items() if splits}
@@ -131,13 +141,14 @@ def question_sets_of(
         read_back=read_back,
         license=license,
         citation=citation,
+        images=images,
     )
 
 
-def _as_promised(table: pl.DataFrame) -> pl.DataFrame:
+def _with_lists(table: pl.DataFrame) -> pl.DataFrame:
     alone = pl.when(pl.col("answer").is_not_null()).then(pl.concat_list("answer"))
     given = pl.when(pl.col("answers").list.len() > 0).then("answers")
-    return table.with_columns(answers=pl.coalesce(given, alone)).sort("question_id")
+    return table.with_columns(answers=pl.coalesce(given, alone))
 
 
 def quoted(path: Path) -> str:

@@ -11,7 +11,7 @@ from shortcut_miner.datasets.folders import Run, publish, write_manifest
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.exports.exporter import Exported, Exporter
-from shortcut_miner.exports.formats import exporter
+from shortcut_miner.exports.formats import FORMATS, exporter
 from shortcut_miner.exports.questions import read_question_sets
 from shortcut_miner.journal import digest_of
 from shortcut_miner.options import PathText, as_path, as_path_if_given, as_text_if_given, check_counts
@@ -146,7 +146,7 @@ def export(
         questions = _some_of(read_question_sets(path), wanted, limit)
     config = {"to": to, "subsets": list(wanted), "images": "none", "limit": limit}
     with timed(run.costs, "look for images", on_stage):
-        found = find_images(files.images, questions.image_ids().to_list())
+        found = _images_of(questions, files.images, writer)
     config["images"] = found.images.kind
     run.check_out(target, COMMAND, config, ())
     provenance = _provenance(questions, found, config)
@@ -160,7 +160,7 @@ def export(
         out=target,
         questions=questions.counts(),
         images_asked=len(questions.image_ids()),
-        images_found=None if files.images is None else len(found.images.places),
+        images_found=None if found.images.kind == "none" else found.images.count,
         images_missing=found.missing,
         run=exported.run.replace("{out}", place),
         read_back=exported.read_back.replace("{out}", place),
@@ -184,6 +184,26 @@ def _some_of(questions: QuestionSets, wanted: tuple[str, ...], limit: int | None
     return dataclasses.replace(some, read_back=f"{some.read_back} --on-missing skip")
 
 
+def _images_of(questions: QuestionSets, given: str | None, writer: Exporter) -> Found:
+    """Return the images of questions: the folder's own, or those of --images."""
+    if questions.images is None:
+        return find_images(given, questions.image_ids().to_list())
+    if given is not None:
+        raise ConfigError(
+            f"images: got {given} for a folder that holds its images, expected none. Leave --images out."
+        )
+    if not writer.holds_images:
+        able = [name for name in FORMATS if exporter(name).holds_images]
+        raise ConfigError(
+            f"to: got {writer.name}, which names images by their files, expected a format that holds them: "
+            f"{', '.join(able)}. Change --to."
+        )
+    asked = set(questions.image_ids())
+    images = questions.images
+    packed = {one: place for one, place in images.packed.items() if one in asked}
+    return Found(images=dataclasses.replace(images, packed=packed))
+
+
 def _provenance(questions: QuestionSets, found: Found, config: Mapping[str, Any]) -> Provenance:
     """Return the record of an export: of its folder, the manifest stands for all files."""
     digest = digest_of(questions.path / MANIFEST)
@@ -197,7 +217,7 @@ def _provenance(questions: QuestionSets, found: Found, config: Mapping[str, Any]
     )
     counts = {split if split == name else f"{name}_{split}": n for name, split, n in questions.counts()}
     if found.images.kind != "none":
-        counts["images"] = len(found.images.places)
+        counts["images"] = found.images.count
     counted = {_NOT_FOUND: len(found.missing) - len(found.broken), _NO_IMAGES: len(found.broken)}
     dropped = {reason: count for reason, count in counted.items() if count}
     return Provenance(command=COMMAND, config=config, inputs=(record,), counts=counts, dropped=dropped)
@@ -234,7 +254,7 @@ def _write(
 
 
 def _warnings(found: Found) -> tuple[str, ...]:
-    asked = len(found.missing) + len(found.images.places)
+    asked = len(found.missing) + found.images.count
     absent = [one for one in found.missing if one not in found.broken]
     told = {_NOT_FOUND: absent, _NO_IMAGES: [Path(one).name for one in found.broken.values()]}
     return tuple(

@@ -44,11 +44,14 @@ class Exporter:
         Takes the questions, their images and an empty folder; writes files, no folders, into it, none of
         them manifest.json or run.json, and returns an Exported. Where the files are going to be is told by
         :func:`shortcut_miner.publishing.published_folder`.
+    holds_images : bool
+        Whether its files hold images themselves, so that they may come packed.
     """
 
     name: str
     consumer: str
     write: Callable[[QuestionSets, Images, Path], Exported]
+    holds_images: bool = False
 
 
 def scored(questions: QuestionSets, predictions: str | Mapping[str, str]) -> str:

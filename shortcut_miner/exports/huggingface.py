@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from shortcut_miner.datasets.cards import Config, write_card
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
-from shortcut_miner.sources.images.image_files import Images, read_image
+from shortcut_miner.sources.images.image_files import Images
 from shortcut_miner.storage import ROW_GROUP_SIZE
 from shortcut_miner.timing import in_parts
 
@@ -141,7 +141,7 @@ def _write_split(
 
 
 def _writer(file: Any, schema: pa.Schema, images: Images) -> pq.ParquetWriter:
-    if images.kind != "files":
+    if not images.are_content:
         return pq.ParquetWriter(file, schema, compression="zstd")
     texts = [one.name for one in schema if one.name != IMAGE]
     inner = [f"{name}.list.element" for name in texts if pa.types.is_list(schema.field(name).type)]
@@ -158,7 +158,7 @@ def _writer(file: Any, schema: pa.Schema, images: Images) -> pq.ParquetWriter:
 
 def _groups(table: pl.DataFrame, schema: pa.Schema, images: Images, stage: str) -> Iterator[pa.Table]:
     """Give the rows group by group, images read as they are needed."""
-    size = _ROWS_WITH_IMAGES if images.kind == "files" else ROW_GROUP_SIZE
+    size = _ROWS_WITH_IMAGES if images.are_content else ROW_GROUP_SIZE
     for rows in in_parts([*table.iter_slices(size)], stage, images.on_stage, "parts"):
         group = _arrow(rows)
         if images.kind != "none":
@@ -172,12 +172,8 @@ def _image_column(ids: list[str], images: Images) -> pa.Array:
     if images.kind == "addresses":
         values = [{"bytes": None, "path": _reference(places[one])} if one in places else None for one in ids]
         return pa.array(values, _IMAGE_TYPE)
-    read = {one: _content(Path(places[one])) for one in dict.fromkeys(ids) if one in places}
+    read = {one: {"bytes": it.content, "path": it.name} for one, it in images.pictures(ids).items()}
     return pa.array([read.get(one) for one in ids], _IMAGE_TYPE)
-
-
-def _content(path: Path) -> dict[str, Any]:
-    return {"bytes": read_image(path), "path": path.name}
 
 
 def _reference(address: str) -> str:
@@ -219,9 +215,10 @@ def _about_images(images: Images) -> str:
     told: Mapping[str, str] = {
         "none": "Images are not included: `image_id` tells which each question is about.",
         "files": "Images are included, each once in a row group.",
+        "packed": "Images are included.",
         "addresses": "Images are not included: `image` has their addresses.",
     }
     return told[images.kind]
 
 
-EXPORTER = Exporter("huggingface", "Hugging Face datasets", write)
+EXPORTER = Exporter("huggingface", "Hugging Face datasets", write, holds_images=True)

@@ -22,12 +22,16 @@ _HOOKS = ("doc_to_visual", "doc_to_text", "doc_to_target", "process_results")
 def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     """Write a task and a table for each split, a group for each set with several, and the scoring.
 
-    The tables name images by their paths. The scoring is utils.py, which needs nothing of this package. In
-    samples the answer comes with its question's id, so that they can be scored again here.
+    The tables name images by their paths, or hold packed ones. The scoring is utils.py, which needs nothing
+    of this package. In samples the answer comes with its question's id, so that they can be scored again
+    here.
     """
     (folder / "utils.py").write_text(standalone_text(*_CODE), encoding="utf-8", newline="\n")
-    named = questions.changed(lambda table: table.with_columns(image=images.file()))
-    configs, _ = write_data(named, Images(), folder)
+    if images.kind == "packed":
+        configs, _ = write_data(questions, images, folder)
+    else:
+        named = questions.changed(lambda table: table.with_columns(image=images.file()))
+        configs, _ = write_data(named, Images(), folder)
     room = questions.command.split()[0]
     groups = {config.name: _write_tasks(config, room, folder) for config in configs}
     places = result_places(groups)
@@ -43,7 +47,7 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     )
 
 
-EXPORTER = Exporter("lmms-eval", "lmms-eval", write)
+EXPORTER = Exporter("lmms-eval", "lmms-eval", write, holds_images=True)
 
 
 def _write_tasks(config: Config, room: str, folder: Path) -> str:

@@ -3,6 +3,7 @@
 The task files name these functions. Beside the standard library it needs Pillow, where questions have images.
 """
 
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,8 @@ def doc_to_visual(doc: Mapping[str, Any]) -> list[Any]:
         return []
     from PIL import Image
 
-    with Image.open(doc["image"]) as image:
+    is_packed = isinstance(doc["image"], Mapping)
+    with Image.open(io.BytesIO(doc["image"]["bytes"]) if is_packed else doc["image"]) as image:
         return [image.convert("RGB")]
 
 

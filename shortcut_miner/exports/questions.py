@@ -7,7 +7,8 @@ from shortcut_miner import rooms
 from shortcut_miner.datasets.folders import open_folder
 from shortcut_miner.datasets.question_sets import QuestionSets
 
-BUILDS = {f"{name.replace('_', '-')} build": name for name in rooms.NAMES}
+# What a room builds, and the images that it draws.
+BUILDS = {f"{name.replace('_', '-')} {made}": name for made in ("build", "images") for name in rooms.NAMES}
 
 
 def read_question_sets(path: Path) -> QuestionSets:
@@ -18,6 +19,8 @@ def read_question_sets(path: Path) -> QuestionSets:
     SourceError
         Nothing that a room built, or a folder without questions.
     """
-    room = BUILDS[open_folder(path, *BUILDS).command]
-    found: QuestionSets = import_module(f"shortcut_miner.diagnostics.{room}.exported").question_sets(path)
+    folder = open_folder(path, *BUILDS)
+    exported = import_module(f"shortcut_miner.diagnostics.{BUILDS[folder.command]}.exported")
+    is_drawn = folder.command.endswith("images")
+    found: QuestionSets = exported.drawn_sets(folder) if is_drawn else exported.question_sets(path)
     return found

@@ -14,7 +14,7 @@ from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.exports.exporter import Exported, Exporter, scored
 from shortcut_miner.exports.records import json_texts, record_texts
 from shortcut_miner.exports.tasks import POST_PROMPT, task_name
-from shortcut_miner.sources.images.image_files import Images, read_image
+from shortcut_miner.sources.images.image_files import Images
 
 # From this size on VLMEvalKit writes a second file, with paths.
 _MOST_EMBEDDED = 10**9
@@ -81,10 +81,13 @@ def write(questions: QuestionSets, images: Images, folder: Path) -> Exported:
     (folder / _PROGRAM).write_text(
         _SHORT_ANSWERS.format(sets=names, prompt=POST_PROMPT), encoding="utf-8", newline="\n"
     )
-    results = f"{_RESULTS}/MODEL/T*/MODEL_{names[0]}.xlsx"
+    results = {
+        name: f"MODEL=$(ls -t {_RESULTS}/MODEL/T*/MODEL_{file}.xlsx | head -n 1)"
+        for name, file in zip(questions.sets, names, strict=True)
+    }
     return Exported(
         run=_run(names, choices, images),
-        read_back=scored(questions, f"MODEL=$(ls -t {results} | head -n 1)"),
+        read_back=scored(questions, results),
         notes=(*dict.fromkeys(notes), *_notes(mark, names, choices)),
     )
 
@@ -130,21 +133,17 @@ def _write_set(table: pl.DataFrame, images: Images, path: Path) -> tuple[str, ..
     if images.kind == "none":
         _write_tables([table.drop("image_id")], path)
         return ()
-    known = table.filter(pl.col("image_id").is_in(list(images.places)))
+    known = table.filter(pl.col("image_id").is_in(images.known()))
     gone = len(table) - len(known)
     left_out = (f"{path.name}: questions left out, as their image was not found: {gone:,}",) if gone else ()
-    size = _size(known, images) if images.kind == "files" else 0
-    if images.kind == "files" and size * 4 / 3 <= _MOST_EMBEDDED:
+    size = images.size(known["image_id"].unique()) if images.are_content else 0
+    if images.kind == "packed" or (images.kind == "files" and size * 4 / 3 <= _MOST_EMBEDDED):
         _write_tables(_with_content(known, images), path)
         return left_out
     _write_tables([known.with_columns(image_path=images.place()).drop("image_id")], path)
     if images.kind == "addresses":
         return (*left_out, "images: addresses, which models behind an API take; others need a folder")
     return (*left_out, f"images: by path, as they take {size / 1e9:.1f} GB, which is too much for one file")
-
-
-def _size(table: pl.DataFrame, images: Images) -> int:
-    return sum(Path(images.places[one]).stat().st_size for one in table["image_id"].unique())
 
 
 def _write_tables(tables: Iterable[pl.DataFrame], path: Path) -> None:
@@ -160,16 +159,18 @@ def _with_content(table: pl.DataFrame, images: Images) -> Iterator[pl.DataFrame]
     rows = table.with_columns(first=first)
     for start in range(0, max(len(rows), 1), _ROWS_AT_ONCE):
         piece = rows.slice(start, _ROWS_AT_ONCE)
-        content = [_base64(Path(images.places[one])) for one in piece.filter(_IS_FIRST)["image_id"]]
+        needed = piece.filter(_IS_FIRST)["image_id"]
+        pictures = images.pictures(needed)
+        content = [_base64(pictures[one].content) for one in needed]
         here = piece.filter(_IS_FIRST).select("index", image=pl.Series(content, dtype=pl.String))
         joined = piece.join(here, on="index", how="left", validate="1:1", maintain_order="left")
         image = pl.coalesce("image", pl.col("first").cast(pl.String))
         yield joined.with_columns(image=image).drop("first", "image_id")
 
 
-def _base64(path: Path) -> str:
+def _base64(content: bytes) -> str:
     """Return a file's content; zeros after an image's end change nothing."""
-    return base64.b64encode(read_image(path).ljust(_LEAST_BYTES, b"\0")).decode("ascii")
+    return base64.b64encode(content.ljust(_LEAST_BYTES, b"\0")).decode("ascii")
 
 
 def _notes(mark: str, names: list[str], choices: list[str]) -> list[str]:
@@ -202,4 +203,4 @@ def _run(names: list[str], choices: list[str], images: Images) -> str:
     return "\n".join(lines)
 
 
-EXPORTER = Exporter("vlmevalkit", "VLMEvalKit", write)
+EXPORTER = Exporter("vlmevalkit", "VLMEvalKit", write, holds_images=True)

@@ -3,9 +3,9 @@
 import dataclasses
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import quote
 
 import polars as pl
@@ -20,24 +20,81 @@ _LOOKED_AT = 64  # bytes
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
+class Picture(NamedTuple):
+    """The content of an image's file, and its name without folders."""
+
+    name: str
+    content: bytes
+
+
+class Place(NamedTuple):
+    """Where an image lies among others: the file, and which part of it."""
+
+    file: Path
+    part: int
+
+
+ReadPacked = Callable[[Iterable[tuple[str, Place]]], Iterator[tuple[str, Picture]]]
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Images:
     """Images by id.
 
     Attributes
     ----------
-    kind : {"none", "files", "addresses"}
+    kind : {"none", "files", "addresses", "packed"}
         "none": nothing was said of images. "files": absolute paths of files that are there. "addresses": what
-        a pattern gives for each id, never looked up.
+        a pattern gives for each id, never looked up. "packed": they lie together in files of their own.
     places : mapping of str to str
         image_id -> path or address; an image that was not found is missing.
+    packed : mapping of str to Place
+        image_id -> where a packed image lies.
+    read_packed : callable, optional
+        How packed images are read.
     on_stage : callable, optional
         Told how far one is who reads them all, which can take long.
     """
 
-    kind: Literal["none", "files", "addresses"] = "none"
+    kind: Literal["none", "files", "addresses", "packed"] = "none"
     places: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    packed: Mapping[str, Place] = dataclasses.field(default_factory=dict, repr=False)
+    read_packed: ReadPacked | None = dataclasses.field(default=None, compare=False, repr=False)
     on_stage: OnStage | None = dataclasses.field(default=None, compare=False, repr=False)
+
+    @property
+    def count(self) -> int:
+        """How many images have a place."""
+        return len(self.packed or self.places)
+
+    @property
+    def are_content(self) -> bool:
+        """Whether their content can be had here."""
+        return self.kind in ("files", "packed")
+
+    def known(self) -> list[str]:
+        """Return the ids of the images that have a place."""
+        return [*(self.packed or self.places)]
+
+    def pictures(self, ids: Iterable[str]) -> dict[str, Picture]:
+        """Return the content of some images, each once; those that have no place are missing.
+
+        Raises
+        ------
+        SourceError
+            One can't be read.
+        """
+        wanted = dict.fromkeys(ids)
+        if self.read_packed is not None:
+            return dict(self.read_packed((one, self.packed[one]) for one in wanted if one in self.packed))
+        paths = {one: Path(self.places[one]) for one in wanted if one in self.places}
+        return {one: Picture(path.name, read_image(path)) for one, path in paths.items()}
+
+    def size(self, ids: Iterable[str]) -> int:
+        """Return the bytes of some images that are files; of packed ones no more than their files have."""
+        if self.packed:
+            return sum(place.stat().st_size for place in {self.packed[one].file for one in ids})
+        return sum(Path(self.places[one]).stat().st_size for one in ids)
 
     def place(self) -> pl.Expr:
         """Return where each row's image is, by image_id; null where it was not found."""
