@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shortcut_miner.diagnostics.vqa_ce.config import VqaCeFiles as VqaCeFiles
     from shortcut_miner.diagnostics.vqa_ce.score import score as score_vqa_ce
     from shortcut_miner.exports.export import export as export
+    from shortcut_miner.leaking import check_leaks as check_leaks
     from shortcut_miner.mining.frames.mlxtend import from_mlxtend as from_mlxtend
     from shortcut_miner.mining.frames.mlxtend import to_mlxtend as to_mlxtend
     from shortcut_miner.mining.frames.tables import match_rules as match_rules
@@ -46,6 +47,7 @@ _LAZY = {
     "VqaCeConfig": ("shortcut_miner.diagnostics.vqa_ce.config", "VqaCeConfig"),
     "VqaCeFiles": ("shortcut_miner.diagnostics.vqa_ce.config", "VqaCeFiles"),
     "power": ("shortcut_miner.comparing", "power"),
+    "check_leaks": ("shortcut_miner.leaking", "check_leaks"),
     "export": ("shortcut_miner.exports.export", "export"),
     "repeat": ("shortcut_miner.repeating", "repeat"),
     "run_recipe": ("shortcut_miner.recipes.run", "run_recipe"),
@@ -63,6 +65,7 @@ __all__ = [
     "VqaCeConfig",
     "VqaCeFiles",
     "build_vqa_ce",
+    "check_leaks",
     "export",
     "from_mlxtend",
     "match_rules",

@@ -47,7 +47,7 @@ LAYERS = (
     ("rooms", "builders"),
     ("exports",),
     ("report",),
-    ("comparing", "recipes", "demo", "recorded_inputs", "repeating", "verifying"),
+    ("comparing", "leaking", "recipes", "demo", "recorded_inputs", "repeating", "verifying"),
     ("cli", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -85,6 +85,12 @@ _OTHER_COMMANDS = (
         "    --predictions shortcut=world/shortcut_model_results.json",
     ),
     Command(
+        ("leak-check",),
+        "shortcut_miner.cli.leaks:leak_check",
+        "Say how far a set can be answered without images: from text, objects' names, and by rules.",
+        f"{ENTER}\nshortcut-miner leak-check vqa-ce",
+    ),
+    Command(
         ("verify",),
         "shortcut_miner.cli.verify:verify",
         "Check a folder's files, counts and inputs by its manifest, and name what differs (exit code 1).",

@@ -37,6 +37,12 @@ OF_OTHERS = {
 NOT_SAID = {
     ("repeat", "shortcut_miner.publishing._check_options", "--force"),
     ("power", "shortcut_miner.datasets.question_sets.QuestionSets", "--subset"),  # it takes all
+    ("leak-check", "shortcut_miner.datasets.question_sets.QuestionSets", "--subset"),
+    # They open no image.
+    *(
+        (one, "shortcut_miner.sources.images.image_files.read_image", "--images")
+        for one in ("power", "leak-check")
+    ),
     ("export", "shortcut_miner.exports.export._some_of", "--on-missing"),  # the end of a score command
     # A sweep has no budget, and a report replaces earlier reports only.
     ("vqa-ce sweep", "shortcut_miner.mining.memory.check_fits", "--memory"),

@@ -107,6 +107,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "explain": ("FOLDER", "QUESTION_ID"),
     "inspect": ("PATHS",),
     "export": ("FOLDER", "--to", "--out"),
+    "leak-check": ("FOLDER",),
     "repeat": ("FOLDER",),
     "recipe": ("NAME",),
     "report": ("FOLDER",),

@@ -16,7 +16,7 @@ GROUPS = list(dict.fromkeys(command.words[0] for command in COMMANDS if len(comm
 PAGES = [(), *((group,) for group in GROUPS), *(command.words for command in COMMANDS)]
 WRITING = {
     "demo", "build", "score", "sweep", "mine", "merge", "repeat", "report", "export", "recipe", "explain",
-    "show", "power", "images",
+    "show", "power", "images", "leak-check",
 }  # fmt: skip
 HEAVY = (
     "polars", "numba", "pyarrow", "dataframely", "scipy", "numpy", "msgspec", "spacy", "pandas", "h5py",

@@ -125,6 +125,7 @@ WRITERS["power"] = lambda of: _twice(
     ),
     *("--effect", 0.02, 0.03),
 )
+WRITERS["leak-check"] = lambda of: _twice(("leak-check", of.built("rad"), "--quiet"), "--folds", 2, 3)
 WRITERS["recipe"] = lambda of: (
     ("recipe", of.recipe("path"), "--data-dir", of.folder / "data", *FEW),
     ("recipe", of.recipe("final"), "--data-dir", of.folder / "data", *FEW, "--force"),
