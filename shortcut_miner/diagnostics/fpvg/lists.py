@@ -7,17 +7,17 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig
+from shortcut_miner.diagnostics.fpvg.exclusions import (
+    NO_ANNOTATION,
+    NO_DETECTIONS,
+    NO_IRRELEVANT,
+    NO_OBJECT,
+    NO_RELEVANT,
+    NO_SCENE_GRAPH,
+)
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs
 from shortcut_miner.diagnostics.fpvg.overlap import Named, RegionLists, Regions, match
 from shortcut_miner.sources.opening.list_columns import list_column
-
-NO_ANNOTATION = "no annotation"
-NO_SCENE_GRAPH = "image not in scene graphs"
-NO_OBJECT = "object missing in the graph"
-NO_DETECTIONS = "no detections"
-NO_RELEVANT = "no relevant region"
-NO_IRRELEVANT = "no irrelevant region"
-EXCLUSIONS = (NO_ANNOTATION, NO_SCENE_GRAPH, NO_OBJECT, NO_DETECTIONS, NO_RELEVANT, NO_IRRELEVANT)
 
 _MAPS = {
     "path": ("relevant_question", "relevant_answer", "relevant_full_answer"),
@@ -76,21 +76,6 @@ def region_lists(inputs: FpvgInputs, config: FpvgConfig) -> pl.DataFrame:
         is_evaluable=pl.col("exclusion").is_null(),
         exclusion="exclusion",
     )
-
-
-def long_form(lists: pl.DataFrame) -> pl.DataFrame:
-    """Return a row for each evaluable question, condition and region, sorted.
-
-    Columns question_id, condition ("irrelevant" or "relevant"), region_index.
-    """
-    parts = [
-        lists.filter("is_evaluable").select(
-            "question_id", pl.lit(condition).alias("condition"), pl.col(condition).alias("region_index")
-        )
-        for condition in ("irrelevant", "relevant")
-    ]
-    ordered = pl.concat(parts).sort("question_id", "condition", maintain_order=True)
-    return ordered.explode("region_index")
 
 
 def _relevant_objects(config: FpvgConfig) -> pl.Expr:
@@ -154,7 +139,7 @@ def _flat_regions(
     nothing: NDArray[Any] = np.zeros(1)
     flat = Regions(
         boxes=np.concatenate([boxes, np.zeros((1, 4), np.float32)]),
-        index=np.concatenate([rows["region_index"].to_numpy(), nothing.astype(np.uint32)]),
+        region_index=np.concatenate([rows["region_index"].to_numpy(), nothing.astype(np.uint32)]),
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         may_match=np.append(np.ones(len(rows), np.bool_) if takes_padding else ~is_padding, False),
         may_differ=np.append(is_claimed if takes_padding else ~is_padding, False),

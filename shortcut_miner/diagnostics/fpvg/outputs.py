@@ -12,8 +12,8 @@ import polars as pl
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.folders import open_folder, options_of, write_manifest, write_tables
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig
+from shortcut_miner.diagnostics.fpvg.exclusions import EXCLUSIONS
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs
-from shortcut_miner.diagnostics.fpvg.lists import EXCLUSIONS, long_form
 from shortcut_miner.errors import SourceError
 from shortcut_miner.schemas import GqaQuestions, ImageBoxes, RegionLists
 from shortcut_miner.storage import Provenance
@@ -125,6 +125,21 @@ def make_tables(
     if config.leave_one_out:
         made["leave_one_out"] = partial(left_out, inputs, lists)
     return made
+
+
+def long_form(lists: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each evaluable question, condition and region, sorted.
+
+    Columns question_id, condition ("irrelevant" or "relevant"), region_index.
+    """
+    parts = [
+        lists.filter("is_evaluable").select(
+            "question_id", pl.lit(condition).alias("condition"), pl.col(condition).alias("region_index")
+        )
+        for condition in ("irrelevant", "relevant")
+    ]
+    ordered = pl.concat(parts).sort("question_id", "condition", maintain_order=True)
+    return ordered.explode("region_index")
 
 
 def image_boxes(inputs: FpvgInputs) -> pl.DataFrame:
