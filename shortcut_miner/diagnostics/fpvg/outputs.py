@@ -145,12 +145,9 @@ def long_form(lists: pl.DataFrame) -> pl.DataFrame:
 def image_boxes(inputs: FpvgInputs) -> pl.DataFrame:
     """Return the boxes of the questions' images as schemas.ImageBoxes, sorted by image and region."""
     sizes = inputs.detected_images.select("image_id", "width", "height")
-    # Images are few and regions many: numbers of images are sorted, not their names.
-    images = sizes.sort("image_id").with_row_index("image")
-    regions = inputs.regions.drop("attributes").join(
-        images, on="image_id", how="left", validate="m:1", maintain_order="left"
+    return inputs.regions.drop("attributes").join(
+        sizes, on="image_id", how="left", validate="m:1", maintain_order="left"
     )
-    return regions.sort("image", "region_index").drop("image")
 
 
 def left_out(inputs: FpvgInputs, lists: pl.DataFrame) -> pl.DataFrame:
@@ -158,7 +155,7 @@ def left_out(inputs: FpvgInputs, lists: pl.DataFrame) -> pl.DataFrame:
 
     All of the image's other regions stay; padding is no region. Sorted by question and region.
     """
-    real = inputs.regions.filter(~pl.col("is_padding")).sort("image_id", "region_index")
+    real = inputs.regions.filter(~pl.col("is_padding"))
     of_image = real.group_by("image_id", maintain_order=True).agg("region_index")
     asked = lists.filter("is_evaluable").select("question_id", "image_id").sort("question_id")
     joined = asked.join(of_image, on="image_id", how="inner", validate="m:1", maintain_order="left")

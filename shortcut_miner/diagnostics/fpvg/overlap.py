@@ -38,8 +38,7 @@ def match(regions: Regions, named: Named, config: FpvgConfig) -> tuple[RegionLis
     found = np.empty(most, np.uint32), np.empty(most, np.uint32)
     counts = np.empty((2, len(named.image)), np.int64)
     verdicts = np.empty((2, int(np.diff(regions.offsets).max(initial=0))), np.bool_)
-    sides = np.ascontiguousarray(regions.boxes.T, np.float64)
-    fill_lists(sides, regions, named, rule, *verdicts, *found, counts)
+    fill_lists(regions, named, rule, *verdicts, *found, counts)
     relevant, irrelevant = (
         RegionLists(index[: count.sum()], np.concatenate([[0], np.cumsum(count)]))
         for index, count in zip(found, counts, strict=True)

@@ -53,10 +53,9 @@ def arrays(images: list[list[Any]], questions: list[tuple[int, list[Any]]]) -> t
     offsets = np.cumsum([0, *map(len, images)])
     is_region = np.arange(len(flat)) < len(flat) - 1
     regions = Regions(
-        boxes=np.array(flat, np.float32),
+        sides=np.array(np.array(flat).T, np.float32, order="C"),
         region_index=np.array([place for boxes in images for place in range(len(boxes))] + [0], np.uint32),
         offsets=offsets,
-        may_match=is_region,
         may_differ=is_region,
     )
     objects = [one for _, boxes in questions for one in boxes]

@@ -13,14 +13,13 @@ from shortcut_miner.kernel_options import INLINED, KERNEL
 class Regions(NamedTuple):
     """Regions of images, flat: those of image i are rows offsets[i] to offsets[i + 1].
 
-    boxes: float32, x 4 (x1, y1, x2, y2); region_index: uint32. `may_match` and `may_differ` say which rows can
-    be relevant and irrelevant at all (padding can't).
+    sides: float32, 4 (x1, y1, x2, y2) x rows; region_index: uint32. `may_differ` says which rows can be
+    irrelevant at all.
     """
 
-    boxes: np.ndarray
+    sides: np.ndarray
     region_index: np.ndarray
     offsets: np.ndarray
-    may_match: np.ndarray
     may_differ: np.ndarray
 
 
@@ -70,9 +69,9 @@ def areas(x1, y1, x2, y2, one, is_exact):
 def _judge(sides, first, stop, one, rule, is_exact, matches, differs):
     """Add an object to the verdicts on the regions of its image."""
     for region in range(first, stop):
-        shared, own, its = areas(
-            sides[0, region], sides[1, region], sides[2, region], sides[3, region], one, is_exact
-        )
+        x1, y1 = np.float64(sides[0, region]), np.float64(sides[1, region])
+        x2, y2 = np.float64(sides[2, region]), np.float64(sides[3, region])
+        shared, own, its = areas(x1, y1, x2, y2, one, is_exact)
         union = own + its - shared
         whole = own if rule.is_by_region else its
         matches[region - first] |= (shared / union if union > 0 else 0.0) > rule.iou_threshold
@@ -80,11 +79,11 @@ def _judge(sides, first, stop, one, rule, is_exact, matches, differs):
 
 
 @njit(**KERNEL)
-def fill_lists(sides, regions, named, rule, matches, differs, relevant, irrelevant, counts):
+def fill_lists(regions, named, rule, matches, differs, relevant, irrelevant, counts):
     """Fill each question's relevant and irrelevant regions one after another, and how many there are.
 
-    sides: float64, 4 x regions, the boxes side by side; regions: Regions; named: Named; rule: Rule; matches,
-    differs: bool, room for one image; relevant, irrelevant: uint32; counts: int64, 2 x questions.
+    regions: Regions; named: Named; rule: Rule; matches, differs: bool, room for one image; relevant,
+    irrelevant: uint32; counts: int64, 2 x questions.
     """
     matched, differing = 0, 0
     for question in range(len(named.image)):
@@ -96,13 +95,13 @@ def fill_lists(sides, regions, named, rule, matches, differs, relevant, irreleva
             box = named.objects[place]
             one = (named.boxes[box, 0], named.boxes[box, 1], named.boxes[box, 2], named.boxes[box, 3])
             if rule.is_exact:
-                _judge(sides, first, stop, one, rule, True, matches, differs)
+                _judge(regions.sides, first, stop, one, rule, True, matches, differs)
             else:
-                _judge(sides, first, stop, one, rule, False, matches, differs)
+                _judge(regions.sides, first, stop, one, rule, False, matches, differs)
         before, before_differing = matched, differing
         for at in range(stop - first):
             region = first + at
-            if matches[at] and regions.may_match[region]:
+            if matches[at]:
                 relevant[matched] = regions.region_index[region]
                 matched += 1
             if differs[at] and regions.may_differ[region]:
