@@ -18,6 +18,7 @@ from shortcut_miner.storage import (
     parquet_stream,
     read_json_file,
     read_provenance,
+    row_order,
     table_sha256,
     write_json,
     write_parquet,
@@ -101,3 +102,24 @@ def test_our_own_json(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"gone.json: got No such file"):
         read_json_file(tmp_path / "gone.json")
     shutil.rmtree(tmp_path)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(["b", "a", "é", "", None]), st.lists(st.integers(0, 5), max_size=6))),
+    st.booleans(),
+)
+def test_rows_are_ordered_by_runs_as_by_sorting_all(runs, is_ascending) -> None:
+    rows = [
+        (one, number) for one, numbers in runs for number in (sorted({*numbers}) if is_ascending else numbers)
+    ]
+    frame = pl.DataFrame(rows, schema={"one": pl.String, "number": pl.UInt32}, orient="row").unique(
+        maintain_order=True
+    )
+    for key in (("one", "number"), ("number", "one")):
+        assert frame[row_order(frame, key)].equals(frame.sort(key, nulls_last=False))
+
+
+def test_only_runs_are_sorted_where_that_is_all(monkeypatch) -> None:
+    frame = pl.DataFrame({"one": ["b"] * 3 + ["a"] * 2, "number": [1, 2, 5, 0, 7]})
+    monkeypatch.setattr(storage, "_ranks", lambda *_: pytest.fail("all rows were sorted"))
+    assert row_order(frame, ("one", "number")).to_list() == [3, 4, 0, 1, 2]

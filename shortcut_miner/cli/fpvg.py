@@ -9,6 +9,7 @@ from cyclopts.validators import Number
 
 from shortcut_miner.cli.command import ENTER, Command
 from shortcut_miner.cli.console import print_frame, print_models, print_title
+from shortcut_miner.cli.kernels import FPVG
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
@@ -72,7 +73,7 @@ def build(
 
         return build_folder(files, method, target, limit=rows, force=force, on_stage=on_stage)
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, show=show_words)
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, show=show_words, kernels=(FPVG,))
 
 
 def score(
@@ -267,7 +268,7 @@ def images(
             files, method, target, processes=processes, limit=rows, force=force, on_stage=on_stage
         )
 
-    return run_build(work, out=out, dry_run=dry_run, shown=shown, show=show_words)
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, show=show_words, kernels=(FPVG,))
 
 
 HELP = "Faithful and plausible visual grounding of VQA models (Reich et al., EMNLP Findings 2023)."

@@ -3,12 +3,15 @@
 from pathlib import Path
 from typing import get_args
 
+import msgspec
 import numpy as np
 import polars as pl
 
 from shortcut_miner.demo.detector import write_detections
 from shortcut_miner.demo.files import write_demo_world
 from shortcut_miner.demo.swapmix import VECTORS_FILE, word_vectors
+from shortcut_miner.diagnostics.fpvg.build import build as build_fpvg
+from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles
 from shortcut_miner.diagnostics.swapmix.build import build as build_swapmix
 from shortcut_miner.diagnostics.swapmix.config import PlanKind, SwapMixConfig, SwapMixFiles
 from shortcut_miner.diagnostics.vqa_ce.build import build as build_vqa_ce
@@ -17,9 +20,14 @@ from shortcut_miner.encoding import encode_lists
 from shortcut_miner.mining.sharding.run import Distribution
 from shortcut_miner.mining.sharding.suffixes import kept_rows
 from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
+from shortcut_miner.sources.opening.json_walks import walked
 from shortcut_miner.timing import OnStage
 
 ROWS = 60
+
+
+class _Record(msgspec.Struct):
+    text: str
 
 
 def warm_up(folder: Path, on_stage: OnStage | None = None) -> None:
@@ -52,14 +60,19 @@ def warm_up(folder: Path, on_stage: OnStage | None = None) -> None:
     names = read_scene_graphs(world.val_scene_graphs).table["name"].unique().sort().to_list()
     vectors = folder / VECTORS_FILE
     vectors.write_text(word_vectors(names, 0), encoding="utf-8")
+    graphs, detections = (
+        (world.val_scene_graphs,),
+        (write_detections(world.val_scene_graphs, folder, seed=0),),
+    )
     given = SwapMixFiles(
-        questions=world.gqa_questions,
-        scene_graphs=(world.val_scene_graphs,),
-        detections=(write_detections(world.val_scene_graphs, folder, seed=0),),
-        embeddings=str(vectors),
+        questions=world.gqa_questions, scene_graphs=graphs, detections=detections, embeddings=str(vectors)
     )
     for plan in get_args(PlanKind):
         build_swapmix(given, SwapMixConfig(plan=plan), None, on_stage=on_stage)
+    regions = FpvgFiles(questions=world.gqa_questions, scene_graphs=graphs, detections=detections)
+    build_fpvg(regions, FpvgConfig(), None, on_stage=on_stage)
+    for walk in walked(b'{"1": {"text": "a"}}', _Record):  # as large files are read
+        walk.texts("text")
 
 
 def _table() -> pl.DataFrame:

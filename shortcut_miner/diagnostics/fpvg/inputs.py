@@ -11,6 +11,7 @@ from shortcut_miner.sources.images.regions import read_regions
 from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.gqa import read_gqa_questions
+from shortcut_miner.storage import row_order
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -26,9 +27,9 @@ class FpvgInputs:
     annotated_images : pl.DataFrame
         schemas.Images of the scene graphs.
     regions : pl.DataFrame
-        schemas.Regions of the questions' images.
+        schemas.Regions of the questions' images, sorted by image_id and region_index.
     detected_images : pl.DataFrame
-        schemas.Images of the detector, of the questions' images.
+        schemas.Images of the detector, of the questions' images, sorted by image_id.
     facts : InputFacts
         Records, drops, notes and warnings.
     """
@@ -75,7 +76,7 @@ def read_inputs(files: FpvgFiles, config: FpvgConfig, limit: int | None = None) 
         questions=asked.table,
         objects=graphs.table.filter(pl.col("image_id").is_in(wanted.implode())),
         annotated_images=graphs.images,
-        regions=detected.regions,
-        detected_images=detected.images,
+        regions=detected.regions[row_order(detected.regions, ("image_id", "region_index"))],
+        detected_images=detected.images.sort("image_id"),
         facts=InputFacts.of(readings, found),
     )

@@ -1,23 +1,20 @@
 """From questions, scene graphs and boxes to each question's relevant and irrelevant regions."""
 
-from typing import Any
-
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig
+from shortcut_miner.diagnostics.fpvg.exclusions import (
+    NO_ANNOTATION,
+    NO_DETECTIONS,
+    NO_IRRELEVANT,
+    NO_OBJECT,
+    NO_RELEVANT,
+    NO_SCENE_GRAPH,
+)
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs
 from shortcut_miner.diagnostics.fpvg.overlap import Named, RegionLists, Regions, match
 from shortcut_miner.sources.opening.list_columns import list_column
-
-NO_ANNOTATION = "no annotation"
-NO_SCENE_GRAPH = "image not in scene graphs"
-NO_OBJECT = "object missing in the graph"
-NO_DETECTIONS = "no detections"
-NO_RELEVANT = "no relevant region"
-NO_IRRELEVANT = "no irrelevant region"
-EXCLUSIONS = (NO_ANNOTATION, NO_SCENE_GRAPH, NO_OBJECT, NO_DETECTIONS, NO_RELEVANT, NO_IRRELEVANT)
 
 _MAPS = {
     "path": ("relevant_question", "relevant_answer", "relevant_full_answer"),
@@ -53,16 +50,15 @@ def region_lists(inputs: FpvgInputs, config: FpvgConfig) -> pl.DataFrame:
     )
     named = _named_objects(asked, inputs.objects)
     asked = asked.with_columns(exclusion=_first_exclusion(asked, named, inputs))
+    regions, images = _flat_regions(inputs, config)
+    asked = asked.join(images, on="image_id", how="left", validate="m:1", maintain_order="left")
     compared = asked.filter(pl.col("exclusion").is_null())
-    regions, sizes = _flat_regions(compared, inputs, config)
     relevant, irrelevant = match(regions, _flat_objects(compared, named, inputs.objects), config)
     lists = pl.DataFrame(
         {"row": compared["row"], "relevant": _list_column(relevant), "irrelevant": _list_column(irrelevant)},
         schema_overrides={"relevant": _LISTS, "irrelevant": _LISTS},
     )
-    table = asked.join(lists, on="row", how="left", validate="1:1", maintain_order="left").join(
-        sizes, on="image_id", how="left", validate="m:1", maintain_order="left"
-    )
+    table = asked.join(lists, on="row", how="left", validate="1:1", maintain_order="left")
     exclusion = (
         pl.when(pl.col("exclusion").is_not_null())
         .then("exclusion")
@@ -76,21 +72,6 @@ def region_lists(inputs: FpvgInputs, config: FpvgConfig) -> pl.DataFrame:
         is_evaluable=pl.col("exclusion").is_null(),
         exclusion="exclusion",
     )
-
-
-def long_form(lists: pl.DataFrame) -> pl.DataFrame:
-    """Return a row for each evaluable question, condition and region, sorted.
-
-    Columns question_id, condition ("irrelevant" or "relevant"), region_index.
-    """
-    parts = [
-        lists.filter("is_evaluable").select(
-            "question_id", pl.lit(condition).alias("condition"), pl.col(condition).alias("region_index")
-        )
-        for condition in ("irrelevant", "relevant")
-    ]
-    ordered = pl.concat(parts).sort("question_id", "condition", maintain_order=True)
-    return ordered.explode("region_index")
 
 
 def _relevant_objects(config: FpvgConfig) -> pl.Expr:
@@ -129,51 +110,43 @@ def _first_exclusion(asked: pl.DataFrame, named: pl.DataFrame, inputs: FpvgInput
     )
 
 
-def _flat_regions(
-    compared: pl.DataFrame, inputs: FpvgInputs, config: FpvgConfig
-) -> tuple[Regions, pl.DataFrame]:
-    """Return the regions of the compared questions' images, in order of the images' first question.
+def _flat_regions(inputs: FpvgInputs, config: FpvgConfig) -> tuple[Regions, pl.DataFrame]:
+    """Return the regions of all detected images, in the order of their ids.
 
-    Beside it each detected image's region_count, without padding.
+    Beside it each image's number there, and its region_count without padding (null for an image that is not
+    known).
     """
-    counts = inputs.detected_images.select("image_id", pl.col("region_count").alias("claimed"))
-    images = compared.select(pl.col("image_id").unique(maintain_order=True)).with_row_index("image")
-    rows = (
-        inputs.regions.join(images, on="image_id", how="inner", validate="m:1")
-        .join(counts, on="image_id", how="left", validate="m:1")
-        .sort("image", "region_index")
+    takes_padding, is_padding = config.padding == "reference", pl.col("is_padding")
+    runs = inputs.regions.group_by("image_id").agg(rows=pl.len(), found=(~is_padding).sum())
+    images = inputs.detected_images.with_row_index("image").join(
+        runs, on="image_id", how="left", validate="1:1", maintain_order="left"
     )
-    sizes = np.bincount(rows["image"].to_numpy(), minlength=len(images))
-    is_padding = rows["is_padding"].to_numpy()
-    is_claimed = (rows["region_index"] < rows["claimed"]).to_numpy()
-    takes_padding = config.padding == "reference"
-    boxes = rows.select(_SIDES).to_numpy().astype(np.float32, order="C")
+    sizes = images["rows" if takes_padding else "found"].fill_null(0).to_numpy()
+    rows = inputs.regions if takes_padding else inputs.regions.filter(~is_padding)
+    index = rows["region_index"].to_numpy().astype(np.uint32)
+    sides = np.array(rows.select(_SIDES).to_numpy().T, np.float32, order="C")
+    may_differ = np.ones(len(rows), np.bool_)
     if takes_padding:
         # The released scripts take a row for empty if its float32 coordinates add up to zero.
-        boxes[((boxes[:, 0] + boxes[:, 1]) + boxes[:, 2]) + boxes[:, 3] == 0] = 0
-    nothing: NDArray[Any] = np.zeros(1)
+        sides[:, ((sides[0] + sides[1]) + sides[2]) + sides[3] == 0] = 0
+        may_differ = index < np.repeat(images["region_count"].fill_null(0).to_numpy(), sizes)
     flat = Regions(
-        boxes=np.concatenate([boxes, np.zeros((1, 4), np.float32)]),
-        index=np.concatenate([rows["region_index"].to_numpy(), nothing.astype(np.uint32)]),
+        sides=sides,
+        region_index=index,
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        may_match=np.append(np.ones(len(rows), np.bool_) if takes_padding else ~is_padding, False),
-        may_differ=np.append(is_claimed if takes_padding else ~is_padding, False),
+        may_differ=may_differ,
     )
-    real = inputs.regions.group_by("image_id").agg(found=(~pl.col("is_padding")).sum().cast(pl.UInt32))
-    known = inputs.detected_images.filter(pl.col("region_count").is_not_null()).select("image_id")
-    sizes_table = known.join(real, on="image_id", how="left", validate="1:1").select(
-        "image_id", region_count=pl.col("found").fill_null(0)
+    known = pl.when(pl.col("region_count").is_not_null())
+    return flat, images.select(
+        "image_id", "image", region_count=known.then(pl.col("found").fill_null(0).cast(pl.UInt32))
     )
-    return flat, sizes_table
 
 
 def _flat_objects(compared: pl.DataFrame, named: pl.DataFrame, objects: pl.DataFrame) -> Named:
-    images = compared.select(pl.col("image_id").unique(maintain_order=True)).with_row_index("image")
-    image = compared.join(images, on="image_id", how="left", validate="m:1", maintain_order="left")["image"]
     used = named.join(compared.select("row"), on="row", how="semi", maintain_order="left")
     lengths = compared["object_id"].list.len().to_numpy().astype(np.int64)
     return Named(
-        image=image.to_numpy().astype(np.int64),
+        image=compared["image"].to_numpy().astype(np.int64),
         objects=used["object"].to_numpy().astype(np.int64),
         offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         boxes=objects.select(_SIDES).to_numpy().astype(np.float64, order="C"),

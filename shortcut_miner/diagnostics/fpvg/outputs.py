@@ -13,8 +13,8 @@ from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.folders import open_folder, options_of, write_manifest, write_tables
 from shortcut_miner.datasets.image_boxes import BOXES, image_boxes
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig
+from shortcut_miner.diagnostics.fpvg.exclusions import EXCLUSIONS
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs
-from shortcut_miner.diagnostics.fpvg.lists import EXCLUSIONS, long_form
 from shortcut_miner.schemas import GqaQuestions, RegionLists
 from shortcut_miner.storage import Provenance
 
@@ -127,12 +127,27 @@ def make_tables(
     return made
 
 
+def long_form(lists: pl.DataFrame) -> pl.DataFrame:
+    """Return a row for each evaluable question, condition and region, sorted.
+
+    Columns question_id, condition ("irrelevant" or "relevant"), region_index.
+    """
+    parts = [
+        lists.filter("is_evaluable").select(
+            "question_id", pl.lit(condition).alias("condition"), pl.col(condition).alias("region_index")
+        )
+        for condition in ("irrelevant", "relevant")
+    ]
+    ordered = pl.concat(parts).sort("question_id", "condition", maintain_order=True)
+    return ordered.explode("region_index")
+
+
 def left_out(inputs: FpvgInputs, lists: pl.DataFrame) -> pl.DataFrame:
     """Return question_id, image_id, region_index of each region to leave out of an evaluable question.
 
     All of the image's other regions stay; padding is no region. Sorted by question and region.
     """
-    real = inputs.regions.filter(~pl.col("is_padding")).sort("image_id", "region_index")
+    real = inputs.regions.filter(~pl.col("is_padding"))
     of_image = real.group_by("image_id", maintain_order=True).agg("region_index")
     asked = lists.filter("is_evaluable").select("question_id", "image_id").sort("question_id")
     joined = asked.join(of_image, on="image_id", how="inner", validate="m:1", maintain_order="left")

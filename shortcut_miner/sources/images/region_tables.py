@@ -77,6 +77,13 @@ class RegionFiles:
         """Return whether to keep an image, by its id as the file writes it."""
         return self.images is None or canonical_image_id(image) in self.images
 
+    def wanted(self, names: Sequence[str]) -> list[str]:
+        """Return the ids to keep, of many."""
+        if self.images is None:
+            return [*names]
+        ids, _ = canonical_image_ids(pl.Series(names, dtype=pl.String))
+        return pl.Series(names, dtype=pl.String).filter(ids.is_in([*self.images])).to_list()
+
     def keep_wanted(self, table: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of images to keep, and those whose image_id is none, which is told later."""
         if self.images is None:

@@ -76,7 +76,7 @@ def h5_regions(files: RegionFiles) -> tuple[RawRegions, list[FileFacts]]:
     if isinstance(parsed.top, list) or not is_info(parsed.top):
         shape = shape_of(Content(source), (*QUESTIONS, *IMAGES, *ANSWERS))
         raise wrong_kind(source.path, shape, f"{REGIONS_INFO} ({{image: {{objectsNum, index}}}})")
-    names = [name for name in parsed.top if files.wants(name)]
+    names = files.wanted([*parsed.top])
     decoded = decode_all([parsed.top[name] for name in names], Info)
     entries = image_rows(decoded.positions, decoded.records)
     problems = decoded.problems + row_problems(entries)

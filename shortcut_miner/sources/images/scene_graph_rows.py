@@ -9,6 +9,7 @@ import msgspec
 import numpy as np
 import polars as pl
 
+from shortcut_miner.sources.opening import json_text
 from shortcut_miner.sources.opening.ids import AnyId, id_column
 from shortcut_miner.sources.opening.json_records import (
     Chunk,
@@ -71,6 +72,7 @@ class SceneRows:
     objects: pl.DataFrame
     problems: list[Problem]
     labels: list[str]
+    notes: tuple[str, ...] = ()
 
 
 def is_scene_graphs(top: Top) -> bool:
@@ -83,6 +85,39 @@ def is_visual_genome(top: Top) -> bool:
     """Return whether this is Visual Genome's ``[{image_id, objects}]`` or ``[{image_id, attributes}]``."""
     keys = _keys(top) if isinstance(top, list) else set()
     return "image_id" in keys and bool(keys & {"objects", "attributes"})
+
+
+def plain_graphs(content: bytes) -> SceneRows | None:
+    """Return the rows of large GQA scene graphs that nothing is odd about; None of any other file."""
+    if len(content) < json_text.WORTH_WALKING:
+        return None
+    from shortcut_miner.sources.opening.json_walks import OddError, walked
+
+    images, objects, first = [], [], 0
+    try:
+        for walk in walked(content, _Graph):
+            records = pl.int_range(first, first + len(walk), dtype=pl.UInt32, eager=True)
+            sizes = {name: walk.numbers(name) for name in ("width", "height")}
+            images.append(pl.DataFrame({RECORD: records, "image_id": walk.texts("")} | sizes))
+            boxes = {side: walk.numbers(f"objects.*.{side}") for side in BOX}
+            columns = {
+                RECORD: np.repeat(records.to_numpy(), walk.lengths("objects")),
+                "object_id": walk.texts("objects"),
+                "name": walk.texts("objects.*.name"),
+                **boxes,
+                "attributes": walk.lists("objects.*.attributes").fill_null([]),
+            }
+            objects.append(pl.DataFrame(columns))
+            first += len(walk)
+    except OddError:
+        return None
+    found = pl.concat(images).with_columns(_NOT_COUNTED)
+    names = found["image_id"]
+    if names.n_unique() < len(names):
+        return None
+    return SceneRows(
+        SCENE_GRAPHS, found, pl.concat(objects), [], [f"image {name!r}" for name in names.to_list()]
+    )
 
 
 def scene_graph_rows(content: Content) -> SceneRows:
@@ -104,8 +139,9 @@ def scene_graph_rows(content: Content) -> SceneRows:
             _object_rows(chunk.positions, [*map(len, graphs)], [*chain.from_iterable(graphs)], called, own)
         )
     return SceneRows(
-        SCENE_GRAPHS, pl.concat(images), pl.concat(objects), problems, [f"image {name!r}" for name in names]
-    )
+        SCENE_GRAPHS, pl.concat(images), pl.concat(objects), problems,
+        [f"image {name!r}" for name in names], content.json.notes,
+    )  # fmt: skip
 
 
 def _image_rows(chunk: Chunk[_Graph], names: Sequence[str]) -> pl.DataFrame:
@@ -149,7 +185,8 @@ def visual_genome_rows(content: Content) -> SceneRows:
         own_ids = [one.object_id for one in few]
         objects.append(_object_rows(positions, [*map(len, listed)], own_ids, called, few))
     labels = [f"record {record}" for record in range(len(raws))]
-    return SceneRows(VISUAL_GENOME, pl.concat(images), pl.concat(objects), problems, labels)
+    tables = pl.concat(images), pl.concat(objects)
+    return SceneRows(VISUAL_GENOME, *tables, problems, labels, content.json.notes)
 
 
 def _keys(raws: Sequence[msgspec.Raw]) -> set[str]:

@@ -10,9 +10,15 @@ from shortcut_miner.errors import SourceError
 from shortcut_miner.options import OnBadRow, PathTexts, as_path_tuple
 from shortcut_miner.sources.images.formats import SCENE_GRAPHS as SCENE_GRAPH_FORMATS
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
-from shortcut_miner.sources.images.scene_graph_rows import BOX, SCENE_GRAPHS, VISUAL_GENOME, SceneRows
+from shortcut_miner.sources.images.scene_graph_rows import (
+    BOX,
+    SCENE_GRAPHS,
+    VISUAL_GENOME,
+    SceneRows,
+    plain_graphs,
+)
 from shortcut_miner.sources.images.several import all_files, joined
-from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.ids import find_floats, id_problems, with_whole_ids
 from shortcut_miner.sources.opening.json_records import paused_gc
 from shortcut_miner.sources.opening.kinds import Content, Format
@@ -90,14 +96,19 @@ def _has_scene_graphs(file: Path) -> bool:
 
 def _read_one(path: Path, on_bad_row: OnBadRow) -> SceneReading:
     content = Content(open_source(path, keep_workbooks=True))
-    return scene_reading(content, known_format(content, SCENE_GRAPH_FORMATS, _EXPECTED), on_bad_row)
+    rows = plain_graphs(content.source.content)
+    if rows is None:
+        return scene_reading(content, known_format(content, SCENE_GRAPH_FORMATS, _EXPECTED), on_bad_row)
+    return _checked(content.source, rows, on_bad_row)
 
 
 def scene_reading(content: Content, found: Format, on_bad_row: OnBadRow) -> SceneReading:
     """Return the scene graphs of an opened file of one of their formats; see :func:`read_scene_graphs`."""
-    source = content.source
     with paused_gc():
-        rows: SceneRows = found.read(content)
+        return _checked(content.source, found.read(content), on_bad_row)
+
+
+def _checked(source: Source, rows: SceneRows, on_bad_row: OnBadRow) -> SceneReading:
     ids, notes = canonical_image_ids(rows.images["image_id"])
     images = rows.images.with_columns(image_id=ids)
     objects, object_notes = with_whole_ids(rows.objects, "object_id")
@@ -122,7 +133,7 @@ def scene_reading(content: Content, found: Format, on_bad_row: OnBadRow) -> Scen
         kind=rows.kind,
         file=source.facts(),
         dropped=dropped,
-        notes=content.json.notes + notes + object_notes,
+        notes=rows.notes + notes + object_notes,
     )
 
 

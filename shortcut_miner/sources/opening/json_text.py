@@ -14,6 +14,7 @@ from shortcut_miner.errors import SourceError, visible
 from shortcut_miner.sources.opening.files import Source
 
 MAX_SHOWN = 60
+WORTH_WALKING = 1 << 24  # bytes of text that :mod:`.json_walks` is made for
 LOOKED_AT = 20  # records looked at to tell a format: the first ones may be broken
 _FIRST_BYTES = 1 << 16
 _BETWEEN = re.compile(r"[\s,]*")

@@ -18,7 +18,7 @@ from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
 from shortcut_miner.sources.opening.streams import start_of
 from shortcut_miner.sources.questions.formats import GQA
-from shortcut_miner.sources.questions.gqa_questions import GQA_QUESTIONS
+from shortcut_miner.sources.questions.gqa_questions import GQA_QUESTIONS, read_plain
 from shortcut_miner.sources.questions.vqa_questions import check_limit
 from shortcut_miner.sources.recognise import known_format
 
@@ -60,6 +60,10 @@ def read_gqa_questions(
     wanted = limit
     for file in files:
         content = Content(open_source(file, keep_workbooks=True))
+        plain = read_plain(content, on_bad_row) if wanted is None else None
+        if plain is not None:
+            readings.append(plain)
+            continue
         found = known_format(content, GQA, _EXPECTED)
         readings.append(found.read(content, on_bad_row, wanted))
         wanted = None if wanted is None else max(0, wanted - len(content.json.top))

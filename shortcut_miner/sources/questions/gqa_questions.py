@@ -1,6 +1,6 @@
 """GQA questions JSON, one file: {id: {question, imageId, answer, types, annotations}}."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 
@@ -10,6 +10,8 @@ import polars as pl
 
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.opening import json_text
+from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.ids import AnyId, id_problems, with_whole_ids
 from shortcut_miner.sources.opening.json_records import (
     Chunk,
@@ -21,7 +23,7 @@ from shortcut_miner.sources.opening.json_records import (
 from shortcut_miner.sources.opening.json_text import Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.list_columns import list_column
-from shortcut_miner.sources.opening.reading import RECORD, Reading, find_problems, finished, is_blank
+from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, find_problems, finished, is_blank
 
 GQA_QUESTIONS = "GQA questions JSON"
 COLUMNS = (
@@ -52,6 +54,17 @@ class _Question(msgspec.Struct, gc=False):
     types: _Types | None = None
 
 
+# Our columns -> the file's fields.
+_TEXTS = {
+    "question_id": "", "image_id": "imageId", "question": "question", "answer": "answer",
+    "full_answer": "fullAnswer", "structural": "types.structural", "semantic": "types.semantic",
+    "detailed": "types.detailed",
+}  # fmt: skip
+_MAPS = {
+    "relevant_question": "question",
+    "relevant_answer": "answer",
+    "relevant_full_answer": "fullAnswer",
+}
 _NO_ANNOTATIONS, _NO_TYPES = _Annotations(), _Types()
 _NO_IDS: dict[str, str] = {}
 
@@ -60,6 +73,26 @@ def is_gqa_questions(top: Top) -> bool:
     """Return whether this is a GQA questions JSON."""
     first = next(iter(top.values()), None) if isinstance(top, dict) else None
     return first is not None and fields_of(first).keys() >= {"question", "imageId"}
+
+
+def read_plain(content: Content, on_bad_row: OnBadRow) -> Reading | None:
+    """Return all questions of a large file that nothing is odd about; None of any other file."""
+    if len(content.source.content) < json_text.WORTH_WALKING:
+        return None
+    from shortcut_miner.sources.opening.json_walks import OddError, Walked, walked
+
+    def table(walk: Walked) -> pl.DataFrame:
+        lists = {ours: walk.lists(f"annotations.{theirs}") for ours, theirs in _MAPS.items()}
+        return _with_nulls({ours: walk.texts(theirs) for ours, theirs in _TEXTS.items()} | lists)
+
+    try:
+        whole = pl.concat([table(walk) for walk in walked(content.source.content, _Question)])
+    except OddError:
+        return None
+    names = whole["question_id"]
+    if names.n_unique() < len(names):
+        return None
+    return _reading(content.source, whole.with_row_index(RECORD), [], names, on_bad_row)
 
 
 def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> Reading:
@@ -74,17 +107,28 @@ def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = N
         for chunk in decode_chunks(raws, _Question):
             frames.append(_table(chunk, names))
             problems += chunk.problems
-    table = pl.concat(frames)
+    return _reading(source, pl.concat(frames), problems, names, on_bad_row, content.json.notes)
+
+
+def _reading(
+    source: Source,
+    table: pl.DataFrame,
+    problems: list[Problem],
+    names: Sequence[str] | pl.Series,
+    on_bad_row: OnBadRow,
+    notes: tuple[str, ...] = (),
+) -> Reading:
+    """Return the questions that have no problem; `names` are all records' ids as the file writes them."""
     table, id_notes = with_whole_ids(table, "question_id")
     problems += id_problems(table, "question_id", "question id")
-    ids, notes = canonical_image_ids(table["image_id"])
+    ids, image_notes = canonical_image_ids(table["image_id"])
     table = table.with_columns(image_id=ids)
     problems += id_problems(table, "image_id", "imageId")
     problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
     return finished(
         source, GQA_QUESTIONS, table.select(RECORD, *COLUMNS), problems,
         what="questions", total=len(names), on_bad_row=on_bad_row,
-        label=lambda record: f"question {names[record]!r}", notes=content.json.notes + id_notes + notes,
+        label=lambda record: f"question {names[record]!r}", notes=notes + id_notes + image_notes,
     )  # fmt: skip
 
 
@@ -96,12 +140,15 @@ def _table(chunk: Chunk[_Question], names: Sequence[str]) -> pl.DataFrame:
         "structural": _texts([*map(attrgetter("structural"), types)]),
         "semantic": _texts([*map(attrgetter("semantic"), types)]),
         "detailed": _texts([*map(attrgetter("detailed"), types)]),
-        "relevant_question": _ids_column([*map(attrgetter("question"), maps)]),
-        "relevant_answer": _ids_column([*map(attrgetter("answer"), maps)]),
-        "relevant_full_answer": _ids_column([*map(attrgetter("fullAnswer"), maps)]),
+        **{ours: _ids_column([*map(attrgetter(theirs), maps)]) for ours, theirs in _MAPS.items()},
     }
-    table = pl.DataFrame(columns).rename({"imageId": "image_id", "fullAnswer": "full_answer"})
-    return table.with_columns(
+    columns["image_id"], columns["full_answer"] = columns.pop("imageId"), columns.pop("fullAnswer")
+    return _with_nulls(columns)
+
+
+def _with_nulls(columns: Mapping[str, pl.Series]) -> pl.DataFrame:
+    """Return the columns of a table with those that GQA has not."""
+    return pl.DataFrame(columns).with_columns(
         question_type="structural",
         answer_type=pl.lit(None, pl.String),
         answers=pl.lit(None, pl.List(pl.String)),

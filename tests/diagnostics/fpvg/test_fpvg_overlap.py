@@ -9,10 +9,9 @@ import polars as pl
 import pytest
 from diagnostics.fpvg import plain
 from diagnostics.fpvg.worlds import graph, question, write_world
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shortcut_miner.diagnostics.fpvg import overlap
 from shortcut_miner.diagnostics.fpvg.build import build
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig
 from shortcut_miner.diagnostics.fpvg.overlap import Named, Regions, match
@@ -54,10 +53,9 @@ def arrays(images: list[list[Any]], questions: list[tuple[int, list[Any]]]) -> t
     offsets = np.cumsum([0, *map(len, images)])
     is_region = np.arange(len(flat)) < len(flat) - 1
     regions = Regions(
-        boxes=np.array(flat, np.float32),
-        index=np.array([place for boxes in images for place in range(len(boxes))] + [0], np.uint32),
+        sides=np.array(np.array(flat).T, np.float32, order="C"),
+        region_index=np.array([place for boxes in images for place in range(len(boxes))] + [0], np.uint32),
         offsets=offsets,
-        may_match=is_region,
         may_differ=is_region,
     )
     objects = [one for _, boxes in questions for one in boxes]
@@ -71,13 +69,10 @@ def arrays(images: list[list[Any]], questions: list[tuple[int, list[Any]]]) -> t
     return regions, named
 
 
-@given(worlds(), readings, st.sampled_from([1, 7, 150_000]))
-@settings(deadline=None, max_examples=300, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_lists_are_those_of_plain_python(
-    monkeypatch: pytest.MonkeyPatch, world: Any, config: FpvgConfig, cells: int
-) -> None:
+@given(worlds(), readings)
+@settings(deadline=None, max_examples=300)
+def test_lists_are_those_of_plain_python(world: Any, config: FpvgConfig) -> None:
     images, questions = world
-    monkeypatch.setattr(overlap, "_CELLS_AT_ONCE", cells)
     found = match(*arrays(images, questions), config)
     for number, (image, objects) in enumerate(questions):
         stored = [[float(np.float32(value)) for value in one] for one in images[image]]
