@@ -1,4 +1,4 @@
-"""``swapmix build``, ``swapmix score`` and ``swapmix show``."""
+"""``swapmix build``, ``swapmix score``, ``swapmix images`` and ``swapmix show``."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +14,7 @@ from shortcut_miner.cli.options import (
     INPUTS,
     METHOD,
     OUTPUT,
+    SCALE,
     BuildOut,
     ConfigFile,
     DryRun,
@@ -34,11 +35,12 @@ from shortcut_miner.cli.pictures import (
     target_picture,
 )
 from shortcut_miner.cli.room import run_build, run_score, show_words
-from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
+from shortcut_miner.diagnostics.swapmix.config import ImagesConfig, ScoreConfig, SwapMixConfig, SwapMixFiles
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from shortcut_miner.datasets.drawn_images import ImagesReport
     from shortcut_miner.diagnostics.swapmix.outputs import BuildReport
     from shortcut_miner.diagnostics.swapmix.score import ScoreReport
     from shortcut_miner.timing import OnStage
@@ -46,10 +48,10 @@ if TYPE_CHECKING:
 Files = Annotated[SwapMixFiles, Parameter(name="*", group=INPUTS, consume_multiple=1, negative=())]
 Method = Annotated[SwapMixConfig, Parameter(name="*", group=METHOD)]
 Scoring = Annotated[ScoreConfig, Parameter(name="*", group=METHOD)]
+Drawing = Annotated[ImagesConfig, Parameter(name="*", group=METHOD)]
 Results = Annotated[Path | None, Parameter(group=INPUTS)]
 
-_DEFAULT_METHOD = SwapMixConfig()
-_DEFAULT_SCORING = ScoreConfig()
+_DEFAULT_METHOD, _DEFAULT_SCORING, _DEFAULT_DRAWING = SwapMixConfig(), ScoreConfig(), ImagesConfig()
 
 
 def build(
@@ -186,13 +188,13 @@ def show(
     donor_images : str, optional
         Where the donors' images are, if not in --images.
     detections : list of Path, optional
-        The boxes that the build read, if they are no longer where they were.
+        Boxes to draw in place of the folder's own.
     detections_info : list of Path, optional
-        The file that their format needs beside, if it is no longer where it was.
+        The file that their format needs beside.
     scene_graphs : list of Path, optional
-        The objects that the build read, for a perfect-sight plan, if they are no longer where they were.
+        Objects to draw in place of the folder's own, of a perfect-sight plan.
     donor_detections : list of Path, optional
-        The donors' boxes, if the build read others and they are no longer where they were.
+        The donors' boxes, likewise, if the build read others.
     donor_detections_info : list of Path, optional
         What --detections-info is, for the donors' boxes.
     donor_scene_graphs : list of Path, optional
@@ -220,6 +222,47 @@ def show(
     return print_picture(picture, target, shown)
 
 
+def images(
+    folder: Annotated[Path, Parameter(group=INPUTS)],
+    /,
+    *,
+    images: Annotated[str, Parameter(group=INPUTS)],
+    donor_images: Annotated[str | None, Parameter(group=INPUTS)] = None,
+    rows: FirstRows = None,
+    method: Drawing = _DEFAULT_DRAWING,
+    config: ConfigFile = None,
+    processes: Annotated[int, Parameter(group=SCALE, validator=Number(gte=1))] = 1,
+    out: BuildOut = None,
+    force: Force = False,
+    dry_run: DryRun = False,
+    shown: Shown = DEFAULT_SHOWN,
+) -> int:
+    """Draw the images of a plan.
+
+    Parameters
+    ----------
+    folder : Path
+        What swapmix build wrote.
+    images : str
+        Folder with the images, which is looked through, or a pattern of paths such as images/{image_id}.jpg.
+    donor_images : str, optional
+        Where the donors' images are, if not in --images.
+    processes : int
+        How many draw at the same time.
+    """
+
+    def work(target: Path | None, on_stage: "OnStage | None") -> "ImagesReport":
+        from shortcut_miner.diagnostics.swapmix.config import ImagesFiles
+        from shortcut_miner.diagnostics.swapmix.images import images as draw_images
+
+        files = ImagesFiles(folder=folder, images=images, donor_images=donor_images)
+        return draw_images(
+            files, method, target, processes=processes, limit=rows, force=force, on_stage=on_stage
+        )
+
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, show=show_words)
+
+
 HELP = "Swaps of irrelevant objects, and how much a model leans on them (Gupta et al., CVPR 2022)."
 COMMANDS = (
     Command(
@@ -239,6 +282,12 @@ COMMANDS = (
         f"{ENTER}\nshortcut-miner swapmix score swapmix \\\n"
         "    --predictions leaning=swapmix-answers/shortcut_model.parquet \\\n"
         "    --predictions grounded=swapmix-answers/grounded_model.parquet",
+    ),
+    Command(
+        ("swapmix", "images"),
+        images,
+        "Draw images in which a region shows another object, for models that read pixels.",
+        f"{ENTER}\nshortcut-miner swapmix images swapmix \\\n    --images images --sample 5 --out my-swaps",
     ),
     Command(
         ("swapmix", "show"),

@@ -13,6 +13,7 @@ from shortcut_miner.diagnostics.swapmix.released import is_restructured, read_re
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.sources.embeddings import Embeddings, read_embeddings, words_of
 from shortcut_miner.sources.images.image_ids import check_image_join
+from shortcut_miner.sources.images.region_tables import RegionReading
 from shortcut_miner.sources.images.regions import read_regions
 from shortcut_miner.sources.images.scene_graphs import SceneReading, read_scene_graphs
 from shortcut_miner.sources.opening.reading import Reading
@@ -43,6 +44,9 @@ class SwapMixInputs:
         Vectors of all class names (and of attributes for a perfect-sight plan).
     facts : InputFacts
         Records, drops, notes and warnings.
+    sizes, donor_sizes : pl.DataFrame or None
+        schemas.Images of the file that has the boxes of `regions` (of `objects` where there are none), and
+        of that of the donors' boxes if it is another.
     """
 
     questions: pl.DataFrame
@@ -55,6 +59,8 @@ class SwapMixInputs:
     similar: pl.DataFrame | None
     embeddings: Embeddings | None
     facts: InputFacts
+    sizes: pl.DataFrame | None = None
+    donor_sizes: pl.DataFrame | None = None
 
 
 def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = None) -> SwapMixInputs:
@@ -110,6 +116,7 @@ def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = 
         embeddings = read_embeddings(files.embeddings, words_of(_names(readings, config)))
         readings["embeddings"] = _as_reading(embeddings)
     tables = {role: reading.table for role, reading in readings.items()}
+    boxes = "scene_graphs" if config.plan == "perfect-sight" else "detections"
     donor_regions = tables.get("donor_detections")
     if donor_regions is None and files.donor_scene_graphs is not None:
         donor_regions = tables.get("detections")
@@ -124,6 +131,8 @@ def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = 
         similar=similar,
         embeddings=embeddings,
         facts=InputFacts.of(readings, warnings),
+        sizes=_images_in(readings.get(boxes)),
+        donor_sizes=_images_in(readings.get(f"donor_{boxes}")),
     )
 
 
@@ -179,6 +188,10 @@ def _sizes(readings: Mapping[str, Reading]) -> pl.DataFrame:
     scenes = [readings[role] for role in ("scene_graphs", "donor_scene_graphs") if role in readings]
     tables = [one.images for one in scenes if isinstance(one, SceneReading)]
     return pl.concat(tables).unique("image_id", keep="first", maintain_order=True)
+
+
+def _images_in(reading: Reading | None) -> pl.DataFrame | None:
+    return reading.images if isinstance(reading, SceneReading | RegionReading) else None
 
 
 def _names(readings: Mapping[str, Reading], config: SwapMixConfig) -> set[str]:

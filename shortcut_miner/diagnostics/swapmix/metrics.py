@@ -97,6 +97,17 @@ class Verdicts:
     classes: pl.DataFrame
 
 
+def counted_rows(shape: PlanShape, config: ScoreConfig) -> Flags:
+    """Return which rows are read: the originals, and the swaps that `config` counts."""
+    is_read: Flags = np.ones(len(shape.kind), np.bool_)
+    if config.k is not None:
+        is_read &= shape.index <= config.k
+    if config.exclude_padding:
+        is_read &= ~shape.is_padding
+    is_read |= shape.kind == 0
+    return is_read
+
+
 def judge(
     shape: PlanShape, answers: NDArray[np.int32], right: NDArray[np.int32], config: ScoreConfig
 ) -> Verdicts:
@@ -113,11 +124,7 @@ def judge(
     question = shape.question_of_rows()
     original = answers[shape.first]
     is_correct = original == right
-    counts = (shape.kind > 0) & (answers != NO_SWAP)
-    if config.k is not None:
-        counts &= shape.index <= config.k
-    if config.exclude_padding:
-        counts &= ~shape.is_padding
+    counts = counted_rows(shape, config) & (shape.kind > 0) & (answers != NO_SWAP)
     changes = counts & (answers != original[question])
     fails = counts & (answers != right[question])
     flips = [_any_row(changes & (shape.kind == kind), shape.first) for kind in (CLASS, ATTRIBUTE)]

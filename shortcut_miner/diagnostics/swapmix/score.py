@@ -14,9 +14,17 @@ from shortcut_miner.datasets.answers import nothing_left
 from shortcut_miner.datasets.inputs import file_record, same_answers_warnings
 from shortcut_miner.datasets.scores import build_record, check_score_target, write_report
 from shortcut_miner.diagnostics.swapmix.answers import PlanAnswers, read_plan_answers
-from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
-from shortcut_miner.diagnostics.swapmix.metrics import METRICS, NO_SWAP, Flags, PlanShape, judge, summary
-from shortcut_miner.diagnostics.swapmix.outputs import read_folder
+from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, check_k
+from shortcut_miner.diagnostics.swapmix.metrics import (
+    METRICS,
+    NO_SWAP,
+    Flags,
+    PlanShape,
+    counted_rows,
+    judge,
+    summary,
+)
+from shortcut_miner.diagnostics.swapmix.plan_folder import read_folder
 from shortcut_miner.diagnostics.swapmix.results import read_results
 from shortcut_miner.diagnostics.swapmix.shape import read_shape
 from shortcut_miner.errors import ConfigError
@@ -148,7 +156,7 @@ def score(
         raise ConfigError("predictions: got none, expected at least one. Give --predictions NAME=FILE.")
     folder = read_folder(path)
     built = folder.manifest["config"]
-    _check_k(config, int(built["k"]))
+    check_k(config.k, int(built["k"]))
     recorded = dataclasses.asdict(config) | {"k": config.k or built["k"], "build": built}
     paths = named_path_lists("predictions", predictions)
     read = {"folder": path, "predictions": [one for several in paths.values() for one in several]}
@@ -199,10 +207,10 @@ def _answered(shape: PlanShape, given: Mapping[str, PlanAnswers], config: ScoreC
     SchemaError
         There are none.
     """
-    is_whole = np.ones(len(shape.first), np.bool_)
+    is_whole, is_read = np.ones(len(shape.first), np.bool_), counted_rows(shape, config)
     lacking = {}
     for model, one in given.items() if config.on_missing == "skip" else ():
-        is_short = np.logical_or.reduceat(one.answers == NO_SWAP, shape.first)
+        is_short = np.logical_or.reduceat((one.answers == NO_SWAP) & is_read, shape.first)
         lacking[f"predictions of {model} ({', '.join(file.name for file in one.files)})"] = (
             int(is_short.sum()),
             len(is_short),
@@ -265,12 +273,6 @@ def _judged(
     )
 
 
-def _check_k(config: ScoreConfig, most: int) -> None:
-    """Raise ConfigError for more swaps an object than there are."""
-    if config.k is not None and config.k > most:
-        reject("k", config.k, f"at most {most}, the swaps of each kind and object that there are")
-
-
 def score_results(
     class_results: Path,
     attribute_results: Path,
@@ -313,7 +315,7 @@ def score_results(
             f"{option}: got it with results that don't say which swaps these are, expected a plan. "
             "Leave it out, or score predictions on a build."
         )
-    _check_k(config, int(found.shape.index.max(initial=0)))
+    check_k(config.k, int(found.shape.index.max(initial=0)))
     judged = _judged(found.shape, {model: (found.answers, found.right)}, config)
     report = dataclasses.replace(
         judged,

@@ -21,7 +21,7 @@ from shortcut_miner.storage import ROW_GROUP_SIZE, read_provenance
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 PERFECT = SwapMixConfig(plan="perfect-sight")
-TABLES = {"swaps.parquet", "similar_classes.parquet", "questions.parquet"}
+TABLES = {"swaps.parquet", "similar_classes.parquet", "boxes.parquet", "questions.parquet"}
 PLAN_FILES = TABLES | {"README.md", "manifest.json", "run.json"}
 
 
