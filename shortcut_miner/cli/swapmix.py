@@ -107,7 +107,8 @@ def score(
     attribute_results : Path, optional
         Result JSON of its attribute run.
     out : Path, optional
-        Folder to write the scores (Parquet, JSON, Markdown, LaTeX) and the flips per class (Parquet).
+        Folder to write the scores (Parquet, JSON, Markdown, LaTeX), the flips per class and what became of
+        each question (Parquet).
     most : int
         Most classes to print of each model.
     """
@@ -136,13 +137,34 @@ def score_document(report: "ScoreReport", most: int) -> dict[str, Any]:
     from shortcut_miner.scoring.tables import as_dict
 
     flips = report.class_flips.group_by("model", "kind", maintain_order=True).head(most)
-    return {"scores": as_dict(report.scores), "class_flips": flips.to_dicts()}
+    document = {"scores": as_dict(report.scores), "class_flips": flips.to_dicts()}
+    if report.curve is not None:
+        document["curve"] = report.curve.to_dicts()
+    if report.differences is not None:
+        document["differences"] = as_dict(report.differences)
+    return document
 
 
 def print_scores(report: "ScoreReport", most: int) -> None:
     """Print a row a metric and a column a model, and the classes whose swaps flip answers most often."""
+    import polars as pl
+
+    from shortcut_miner.scoring.tables import value_text
+
     print_title("Percent [95% interval]; reliances are of questions answered right without a swap")
-    print_metrics(report.scores)
+    is_overall = pl.col("group") == "overall"
+    print_metrics(report.scores.filter(is_overall))
+    by_type = report.scores.filter(~is_overall, pl.col("metric") == "context_reliance")
+    if len(by_type) and most:
+        print_title("Context reliance by type of question")
+        print_models(by_type, ("group", "subgroup"), count_text, most=most)
+    if report.curve is not None:
+        print_title("With the first k swaps of each kind and object")
+        print_models(named(report.curve), ("metric", "k"), value_text)
+    if report.differences is not None and len(report.differences):
+        told = report.differences.filter(is_overall, pl.col("value").is_not_null())
+        print_title(f"Difference to {report.differences['baseline'][0]} in points [95% interval]")
+        print_models(named(told), ("metric",), value_text)
     for (model, kind), table in report.class_flips.group_by("model", "kind", maintain_order=True):
         print_title(f"{model}: objects whose {kind} swaps flip right answers, the most often first")
         print_frame(table.drop("model", "kind").head(most))
@@ -150,12 +172,21 @@ def print_scores(report: "ScoreReport", most: int) -> None:
 
 def print_metrics(scores: "pl.DataFrame") -> None:
     """Print a row a metric: each model's value, interval and n."""
+    print_models(named(scores), ("metric",), count_text)
+
+
+def named(scores: "pl.DataFrame") -> "pl.DataFrame":
+    """Return scores with the names of their metrics in words."""
     import polars as pl
 
+    return scores.with_columns(pl.col("metric").str.replace_all("_", " ", literal=True))
+
+
+def count_text(row: dict[str, Any]) -> str:
+    """Return a value with its interval, and of how many it is."""
     from shortcut_miner.scoring.tables import value_text
 
-    named = scores.with_columns(pl.col("metric").str.replace_all("_", " ", literal=True))
-    print_models(named, ("metric",), lambda row: f"{value_text(row)} of {row['n']:,}")
+    return f"{value_text(row)} of {row['n']:,}"
 
 
 def show(

@@ -228,6 +228,10 @@ class ScoreConfig(ScoreOptions):
         Leave out swaps to random classes that stand in for similar ones.
     normalize : bool
         Compare answers after VQA normalisation, not letter by letter.
+    curve : bool
+        Also each figure with the first swap of each kind and object alone, the first two, and so on.
+    baseline : str, optional
+        A model from which the differences of the others are given.
     resamples : int
         Bootstrap resamples of images; 0 leaves the intervals out.
     seed : int
@@ -240,6 +244,8 @@ class ScoreConfig(ScoreOptions):
     k: int | None = None
     exclude_padding: bool = False
     normalize: bool = False
+    curve: bool = False
+    baseline: str | None = None
     resamples: int = 1000
     seed: int = 0
 

@@ -1,7 +1,7 @@
 """Score: how much models lean on irrelevant context (sections 3.2 and 4, Tables 1-3)."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +26,11 @@ from shortcut_miner.diagnostics.swapmix.metrics import (
 )
 from shortcut_miner.diagnostics.swapmix.plan_folder import read_folder
 from shortcut_miner.diagnostics.swapmix.results import read_results
+from shortcut_miner.diagnostics.swapmix.score_tables import curve, differences, per_question
 from shortcut_miner.diagnostics.swapmix.shape import read_shape
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import PathTexts, named_path_lists, reject
+from shortcut_miner.scoring.bootstrap import OVERALL
 from shortcut_miner.scoring.extraction import sentence_warning
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.files import FileFacts
@@ -52,11 +54,21 @@ class ScoreReport(reports.ScoreReport):
         literally, effective_accuracy_perturbations_only.
     class_flips : pl.DataFrame
         model, from_class, kind, and how often swaps of such objects flip a right answer.
+    per_question : pl.DataFrame
+        A row a question and model; see :func:`shortcut_miner.diagnostics.swapmix.score_tables.per_question`.
+    curve : pl.DataFrame or None
+        With the option curve: the figures by k; see
+        :func:`shortcut_miner.diagnostics.swapmix.score_tables.curve`.
+    differences : pl.DataFrame or None
+        With a baseline: each other model's figures minus the baseline's, on the same resamples.
     notes : tuple of str
         What was decided while reading.
     """
 
     class_flips: pl.DataFrame
+    per_question: pl.DataFrame
+    curve: pl.DataFrame | None = None
+    differences: pl.DataFrame | None = None
 
     @property
     def classes(self) -> pl.DataFrame:
@@ -65,7 +77,8 @@ class ScoreReport(reports.ScoreReport):
 
     def paper_table(self) -> pl.DataFrame:
         """Return a row a model, a column a metric."""
-        wide = self.scores.pivot("metric", index="model", values="value")
+        overall = self.scores.filter(pl.col("group") == OVERALL)
+        wide = overall.pivot("metric", index="model", values="value")
         return wide.select("model", *(name for name in METRICS if name in wide.columns))
 
     def paper_columns(self) -> PaperColumns:
@@ -138,8 +151,8 @@ def score(
     config : ScoreConfig
         Options.
     out : Path, optional
-        Folder for scores.parquet, class_flips.parquet, scores.{json,md,tex}, scores_long.tex and
-        manifest.json.
+        Folder for scores.parquet and what else :class:`ScoreReport` holds, scores.{json,md,tex},
+        scores_long.tex and manifest.json.
     force : bool
         Replace the scores of a run with other options.
     on_stage : callable, optional
@@ -154,6 +167,7 @@ def score(
     """
     if not predictions:
         raise ConfigError("predictions: got none, expected at least one. Give --predictions NAME=FILE.")
+    check_baseline(config, predictions)
     folder = read_folder(path)
     built = folder.manifest["config"]
     check_k(config.k, int(built["k"]))
@@ -197,6 +211,12 @@ def score(
         records = [*_records(files), build_record(path, folder.manifest)]
         report = _write(out, report, records, kept, recorded, force=force)
     return report
+
+
+def check_baseline(config: ScoreConfig, models: Iterable[str]) -> None:
+    """Raise ConfigError for a baseline that is no model."""
+    if config.baseline is not None and config.baseline not in models:
+        reject("baseline", config.baseline, f"one of {', '.join(models)}")
 
 
 def _answered(shape: PlanShape, given: Mapping[str, PlanAnswers], config: ScoreConfig) -> Flags:
@@ -255,12 +275,13 @@ def _judged(
 ) -> ScoreReport:
     """Return the scores of models from the numbers of their answers and of the right ones."""
     scores, classes, warnings = [], [], []
-    for model, (given, right) in answers.items():
-        verdicts = judge(shape, given, right, config)
+    judged = {model: judge(shape, given, right, config) for model, (given, right) in answers.items()}
+    for model, verdicts in judged.items():
+        given = answers[model][0]
         scores.append(summary(shape, verdicts, model, config))
         classes.append(verdicts.classes.select(pl.lit(model).alias("model"), pl.all()))
         swaps = int(((shape.kind > 0) & (given != NO_SWAP)).sum())
-        if swaps and not (verdicts.flips_class | verdicts.flips_attribute).any():
+        if swaps and not verdicts.flips.any():
             warnings.append(
                 f"{model}: got the same answer with each of {swaps:,} swaps as without one, expected some "
                 "change. Check that the model saw the swaps."
@@ -269,6 +290,9 @@ def _judged(
         command=COMMAND,
         scores=pl.concat(scores),
         class_flips=pl.concat(classes),
+        per_question=per_question(shape, judged),
+        curve=curve(shape, judged, config) if config.curve else None,
+        differences=differences(shape, judged, config),
         warnings=tuple(warnings),
     )
 
@@ -304,6 +328,7 @@ def score_results(
     """
     if config.columns is not None:
         reject("columns", config.columns, "none with result files, which have no columns")
+    check_baseline(config, (model,))
     if config.extract is not None:
         reject("extract", config.extract, "none with result files, whose answers are numbers")
     read = {"class_results": class_results, "attribute_results": attribute_results}

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from shortcut_miner.columnar import look_at_columns
-from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
+from shortcut_miner.diagnostics.swapmix.metrics import TYPES, PlanShape
 from shortcut_miner.diagnostics.swapmix.plan import KINDS
 from shortcut_miner.diagnostics.swapmix.plan_folder import SwapMixFolder
 from shortcut_miner.drafts import literal
@@ -66,7 +66,9 @@ def read_shape(folder: SwapMixFolder) -> PlanShape:
             f"{folder.swaps}: got {at:,} rows, expected {total:,} as questions.parquet says. Build again."
         )
     return PlanShape(
-        questions=questions.select("question_id", "image_id", "answer"),
+        questions=questions.select(
+            *("question_id", "image_id", "answer"), *(name for name in TYPES if name in questions.columns)
+        ),
         first=(np.cumsum(lengths) - lengths).astype(np.int64),
         kind=kind,
         index=index,

@@ -150,6 +150,8 @@ def score(
     k: int | None = None,
     exclude_padding: bool = False,
     normalize: bool = False,
+    curve: bool = False,
+    baseline: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> "ScoreReport":
@@ -170,7 +172,7 @@ def score(
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
     columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
-    k, exclude_padding, normalize, resamples, seed
+    k, exclude_padding, normalize, curve, baseline, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises

@@ -269,6 +269,7 @@ def test_scores_are_written(folder: Path, tmp_path: Path) -> None:
         "README.md",
         "scores.parquet",
         "class_flips.parquet",
+        "per_question.parquet",
         "scores.json",
         "scores.md",
         "scores.tex",
