@@ -22,6 +22,7 @@ Preset = Literal["code", "paper"]
 PlanKind = Literal["evaluation", "training", "perfect-sight"]
 ContextKey = Literal["id", "name"]
 Padding = Literal["random", "none"]
+Relevance = Literal["annotations", "program", "both"]
 Fill = Literal["blur", "mean", "black"]
 OnMissingSwap = Literal["error", "skip", "no-swap"]
 
@@ -97,6 +98,9 @@ class SwapMixConfig:
     plan : {"evaluation", "training", "perfect-sight"}
         What to write: k swaps of each kind per object, random swaps per epoch, or swaps of names and
         attributes without a detector.
+    relevance : {"annotations", "program", "both"}
+        What names the objects that a question is about: its annotations (words of question and answers), the
+        arguments of its program, or either.
     k : int
         Most class swaps and most attribute swaps per object.
     seed : int
@@ -129,6 +133,7 @@ class SwapMixConfig:
 
     preset: Preset = "paper"
     plan: PlanKind = "evaluation"
+    relevance: Relevance = "annotations"
     k: int = 10
     seed: int = 0
     min_cosine: float = 0.5
