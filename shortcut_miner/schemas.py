@@ -164,6 +164,19 @@ class ImageBoxes(dy.Schema):
     height = dy.Float64(nullable=True)
 
 
+class ObjectBoxes(dy.Schema):
+    """The boxes of annotated objects, with the size of the image that they were made for."""
+
+    image_id = dy.String(primary_key=True)
+    object_id = dy.String(primary_key=True)
+    x1 = dy.Float64(nullable=False)
+    y1 = dy.Float64(nullable=False)
+    x2 = dy.Float64(nullable=False)
+    y2 = dy.Float64(nullable=False)
+    width = dy.Float64(nullable=True)
+    height = dy.Float64(nullable=True)
+
+
 class PlannedQuestions(Questions):
     """Questions of a plan with the rows that each has in it; `exclusion` says why one has none."""
 

@@ -1,4 +1,4 @@
-"""``swapmix build``, ``swapmix score`` and ``swapmix show``."""
+"""``swapmix build``, ``swapmix score``, ``swapmix images`` and ``swapmix show``."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +14,7 @@ from shortcut_miner.cli.options import (
     INPUTS,
     METHOD,
     OUTPUT,
+    SCALE,
     BuildOut,
     ConfigFile,
     DryRun,
@@ -34,11 +35,12 @@ from shortcut_miner.cli.pictures import (
     target_picture,
 )
 from shortcut_miner.cli.room import run_build, run_score, show_words
-from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
+from shortcut_miner.diagnostics.swapmix.config import ImagesConfig, ScoreConfig, SwapMixConfig, SwapMixFiles
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from shortcut_miner.datasets.drawn_images import ImagesReport
     from shortcut_miner.diagnostics.swapmix.outputs import BuildReport
     from shortcut_miner.diagnostics.swapmix.score import ScoreReport
     from shortcut_miner.timing import OnStage
@@ -46,10 +48,10 @@ if TYPE_CHECKING:
 Files = Annotated[SwapMixFiles, Parameter(name="*", group=INPUTS, consume_multiple=1, negative=())]
 Method = Annotated[SwapMixConfig, Parameter(name="*", group=METHOD)]
 Scoring = Annotated[ScoreConfig, Parameter(name="*", group=METHOD)]
+Drawing = Annotated[ImagesConfig, Parameter(name="*", group=METHOD)]
 Results = Annotated[Path | None, Parameter(group=INPUTS)]
 
-_DEFAULT_METHOD = SwapMixConfig()
-_DEFAULT_SCORING = ScoreConfig()
+_DEFAULT_METHOD, _DEFAULT_SCORING, _DEFAULT_DRAWING = SwapMixConfig(), ScoreConfig(), ImagesConfig()
 
 
 def build(
@@ -105,7 +107,8 @@ def score(
     attribute_results : Path, optional
         Result JSON of its attribute run.
     out : Path, optional
-        Folder to write the scores (Parquet, JSON, Markdown, LaTeX) and the flips per class (Parquet).
+        Folder to write the scores (Parquet, JSON, Markdown, LaTeX), the flips per class and what became of
+        each question (Parquet).
     most : int
         Most classes to print of each model.
     """
@@ -134,13 +137,34 @@ def score_document(report: "ScoreReport", most: int) -> dict[str, Any]:
     from shortcut_miner.scoring.tables import as_dict
 
     flips = report.class_flips.group_by("model", "kind", maintain_order=True).head(most)
-    return {"scores": as_dict(report.scores), "class_flips": flips.to_dicts()}
+    document = {"scores": as_dict(report.scores), "class_flips": flips.to_dicts()}
+    if report.curve is not None:
+        document["curve"] = report.curve.to_dicts()
+    if report.differences is not None:
+        document["differences"] = as_dict(report.differences)
+    return document
 
 
 def print_scores(report: "ScoreReport", most: int) -> None:
     """Print a row a metric and a column a model, and the classes whose swaps flip answers most often."""
+    import polars as pl
+
+    from shortcut_miner.scoring.tables import value_text
+
     print_title("Percent [95% interval]; reliances are of questions answered right without a swap")
-    print_metrics(report.scores)
+    is_overall = pl.col("group") == "overall"
+    print_metrics(report.scores.filter(is_overall))
+    by_type = report.scores.filter(~is_overall, pl.col("metric") == "context_reliance")
+    if len(by_type) and most:
+        print_title("Context reliance by type of question")
+        print_models(by_type, ("group", "subgroup"), count_text, most=most)
+    if report.curve is not None:
+        print_title("With the first k swaps of each kind and object")
+        print_models(named(report.curve), ("metric", "k"), value_text)
+    if report.differences is not None and len(report.differences):
+        told = report.differences.filter(is_overall, pl.col("value").is_not_null())
+        print_title(f"Difference to {report.differences['baseline'][0]} in points [95% interval]")
+        print_models(named(told), ("metric",), value_text)
     for (model, kind), table in report.class_flips.group_by("model", "kind", maintain_order=True):
         print_title(f"{model}: objects whose {kind} swaps flip right answers, the most often first")
         print_frame(table.drop("model", "kind").head(most))
@@ -148,12 +172,21 @@ def print_scores(report: "ScoreReport", most: int) -> None:
 
 def print_metrics(scores: "pl.DataFrame") -> None:
     """Print a row a metric: each model's value, interval and n."""
+    print_models(named(scores), ("metric",), count_text)
+
+
+def named(scores: "pl.DataFrame") -> "pl.DataFrame":
+    """Return scores with the names of their metrics in words."""
     import polars as pl
 
+    return scores.with_columns(pl.col("metric").str.replace_all("_", " ", literal=True))
+
+
+def count_text(row: dict[str, Any]) -> str:
+    """Return a value with its interval, and of how many it is."""
     from shortcut_miner.scoring.tables import value_text
 
-    named = scores.with_columns(pl.col("metric").str.replace_all("_", " ", literal=True))
-    print_models(named, ("metric",), lambda row: f"{value_text(row)} of {row['n']:,}")
+    return f"{value_text(row)} of {row['n']:,}"
 
 
 def show(
@@ -186,13 +219,13 @@ def show(
     donor_images : str, optional
         Where the donors' images are, if not in --images.
     detections : list of Path, optional
-        The boxes that the build read, if they are no longer where they were.
+        Boxes to draw in place of the folder's own.
     detections_info : list of Path, optional
-        The file that their format needs beside, if it is no longer where it was.
+        The file that their format needs beside.
     scene_graphs : list of Path, optional
-        The objects that the build read, for a perfect-sight plan, if they are no longer where they were.
+        Objects to draw in place of the folder's own, of a perfect-sight plan.
     donor_detections : list of Path, optional
-        The donors' boxes, if the build read others and they are no longer where they were.
+        The donors' boxes, likewise, if the build read others.
     donor_detections_info : list of Path, optional
         What --detections-info is, for the donors' boxes.
     donor_scene_graphs : list of Path, optional
@@ -220,6 +253,47 @@ def show(
     return print_picture(picture, target, shown)
 
 
+def images(
+    folder: Annotated[Path, Parameter(group=INPUTS)],
+    /,
+    *,
+    images: Annotated[str, Parameter(group=INPUTS)],
+    donor_images: Annotated[str | None, Parameter(group=INPUTS)] = None,
+    rows: FirstRows = None,
+    method: Drawing = _DEFAULT_DRAWING,
+    config: ConfigFile = None,
+    processes: Annotated[int, Parameter(group=SCALE, validator=Number(gte=1))] = 1,
+    out: BuildOut = None,
+    force: Force = False,
+    dry_run: DryRun = False,
+    shown: Shown = DEFAULT_SHOWN,
+) -> int:
+    """Draw the images of a plan.
+
+    Parameters
+    ----------
+    folder : Path
+        What swapmix build wrote.
+    images : str
+        Folder with the images, which is looked through, or a pattern of paths such as images/{image_id}.jpg.
+    donor_images : str, optional
+        Where the donors' images are, if not in --images.
+    processes : int
+        How many draw at the same time.
+    """
+
+    def work(target: Path | None, on_stage: "OnStage | None") -> "ImagesReport":
+        from shortcut_miner.diagnostics.swapmix.config import ImagesFiles
+        from shortcut_miner.diagnostics.swapmix.images import images as draw_images
+
+        files = ImagesFiles(folder=folder, images=images, donor_images=donor_images)
+        return draw_images(
+            files, method, target, processes=processes, limit=rows, force=force, on_stage=on_stage
+        )
+
+    return run_build(work, out=out, dry_run=dry_run, shown=shown, show=show_words)
+
+
 HELP = "Swaps of irrelevant objects, and how much a model leans on them (Gupta et al., CVPR 2022)."
 COMMANDS = (
     Command(
@@ -239,6 +313,12 @@ COMMANDS = (
         f"{ENTER}\nshortcut-miner swapmix score swapmix \\\n"
         "    --predictions leaning=swapmix-answers/shortcut_model.parquet \\\n"
         "    --predictions grounded=swapmix-answers/grounded_model.parquet",
+    ),
+    Command(
+        ("swapmix", "images"),
+        images,
+        "Draw images in which a region shows another object, for models that read pixels.",
+        f"{ENTER}\nshortcut-miner swapmix images swapmix \\\n    --images images --sample 5 --out my-swaps",
     ),
     Command(
         ("swapmix", "show"),

@@ -1,6 +1,7 @@
 """Images that a room draws for models that read pixels: numbered files of Parquet, written by any process."""
 
 import dataclasses
+import hashlib
 import io
 import os
 from collections import deque
@@ -16,16 +17,19 @@ import pyarrow.parquet as pq
 
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.cards import Config, write_card
+from shortcut_miner.datasets.pictures import photo_of
 from shortcut_miner.drafts import literal
 from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.keyed_draws import draw_words, id_keys
 from shortcut_miner.mining.executors import resolve_engine
-from shortcut_miner.sources.images.image_files import Found, find_images
+from shortcut_miner.sources.images.image_files import Found, find_images, read_image
 from shortcut_miner.timing import OnStage
 from shortcut_miner.version import __version__
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+    from shortcut_miner.drawing.photos import Photo
 
 NOT_FOUND = "questions whose image was not found"
 NO_IMAGE = "questions whose image can't be read"
@@ -90,6 +94,18 @@ def shard_name(number: int) -> str:
     'pixels_00003.parquet'
     """
     return f"pixels_{number:05d}.parquet"
+
+
+def photo_and_digest(path: Path, boxes: pl.DataFrame, image_id: str) -> "tuple[Photo, str]":
+    """Return an image for its boxes (with their image's width and height), and the SHA-256 of its file.
+
+    Raises
+    ------
+    SourceError
+        It can't be read, or is of another shape than its boxes were made for.
+    """
+    digest = hashlib.sha256(read_image(path)).hexdigest()
+    return photo_of(path, boxes, boxes, image_id), digest
 
 
 def png_of(image: "Image") -> bytes:

@@ -48,8 +48,14 @@ NOT_SAID = {
     ("vqa-ce sweep", "shortcut_miner.mining.memory.check_fits", "--memory"),
     ("vqa-ce sweep", "shortcut_miner.mining.sharding.jobs.excess_text", "--memory"),
     ("report", "shortcut_miner.publishing._check_options", "--force"),
-    ("fpvg show", "shortcut_miner.publishing._check_options", "--force"),  # it writes one picture
-    ("fpvg images", "shortcut_miner.drawing.pillow.check_pillow", "--force-reinstall"),  # pip's
+    *(
+        (command, "shortcut_miner.publishing._check_options", "--force")  # it writes one picture
+        for command in ("fpvg show", "swapmix show")
+    ),
+    *(
+        (command, "shortcut_miner.drawing.pillow.check_pillow", "--force-reinstall")  # pip's
+        for command in ("fpvg images", "swapmix images")
+    ),
     # Bad boxes are left out of pictures; the other option is pip's.
     *(
         (command, place, option)

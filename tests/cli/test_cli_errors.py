@@ -98,6 +98,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "fpvg score": ("FOLDER", "--all", "--relevant", "--irrelevant"),
     "fpvg images": ("FOLDER", "--images", "--out"),
     "fpvg show": ("FOLDER", "QUESTION_ID", "--out"),
+    "swapmix images": ("FOLDER", "--images", "--out"),
     "swapmix show": ("FOLDER", "QUESTION_ID", "--out"),
     "swapmix build": ("--questions", "--scene-graphs", "--out"),
     "mine": ("TABLE",),

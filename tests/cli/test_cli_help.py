@@ -139,7 +139,7 @@ def test_version(run_cli: RunCli) -> None:
 def write_images(demo: Path) -> None:
     """Write what the demo has no files of: the images of its questions."""
     (demo / "images").mkdir()
-    boxes = pl.read_parquet(demo / "fpvg" / "boxes.parquet")
+    boxes = pl.read_parquet(demo / "swapmix" / "boxes.parquet")
     sides = boxes.group_by("image_id").agg(pl.max("x2", "y2"), pl.first("width", "height"))
     for image_id, x2, y2, width, height in sides.iter_rows():
         size = (round(width or x2), round(height or y2))

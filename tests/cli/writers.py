@@ -85,6 +85,10 @@ WRITERS["fpvg images"] = lambda of: _twice(
     ("fpvg", "images", of.built("fpvg"), "--images", of.folder / "images", "--sample", 8, "--quiet"),
     *("--fill", "black", "mean"),
 )
+WRITERS["swapmix images"] = lambda of: _twice(
+    ("swapmix", "images", of.built("swapmix"), "--images", of.folder / "images", "--sample", 2, "--quiet"),
+    *("--blend", 0, 3),
+)
 WRITERS["swapmix build"] = lambda of: _twice(("swapmix", "build", *_swapmix(of), *FEW), "--seed", 0, 1)
 SCORED = ("--quiet", "--resamples", 10)
 WRITERS["vqa-ce score"] = lambda of: _twice(
@@ -167,7 +171,7 @@ def write_inputs(world: DemoWorld, folder: Path) -> Inputs:
         asked.write_parquet(inputs.answers(room))
     asked = pl.read_parquet(inputs.built("vqa-ce") / "questions.parquet", columns=["question_id"])
     asked.with_columns(answer=pl.lit("yes")).write_parquet(inputs.answers("other"))
-    boxes = pl.read_parquet(inputs.built("fpvg") / "boxes.parquet").unique("image_id")
+    boxes = pl.read_parquet(inputs.built("swapmix") / "boxes.parquet").unique("image_id")
     (folder / "images").mkdir()
     for image_id, width, height in boxes.select("image_id", "width", "height").iter_rows():
         Image.new("RGB", (round(width), round(height)), "grey").save(folder / "images" / f"{image_id}.png")

@@ -10,7 +10,7 @@ from shortcut_miner.datasets.reports import BuildReport, ScoreReport
 from shortcut_miner.demo import DemoWorld
 from shortcut_miner.diagnostics.fpvg.outputs import read_folder as read_fpvg
 from shortcut_miner.diagnostics.rad.outputs import read_folder as read_rad
-from shortcut_miner.diagnostics.swapmix.outputs import read_folder as read_swapmix
+from shortcut_miner.diagnostics.swapmix.plan_folder import read_folder as read_swapmix
 from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder as read_vqa_ce
 
 MODEL = "grounded_model"

@@ -251,7 +251,7 @@ def test_reliance_by_k(folders: Folders, figures: dict[tuple[str, str], Figure],
         scored = sm.swapmix.score(
             folders.out / "swapmix", predictions=given, out=tmp_path / f"k{k}", k=k, resamples=10
         )
-        for row in scored.scores.to_dicts():
+        for row in scored.scores.filter(group="overall").to_dicts():
             expected.setdefault(row["metric"], {})[row["model"], k] = row["value"]
     (room,) = find_rooms(folders.out / "swapmix", [tmp_path / "k1", tmp_path / f"k{most}"])
     charts = {
@@ -262,6 +262,28 @@ def test_reliance_by_k(folders: Folders, figures: dict[tuple[str, str], Figure],
     for metric, chart in zip(metrics, charts, strict=True):
         chart.to_dict(validate=True)
         assert {(row["row"], row["x"]): row["value"] for row in values(chart)} == expected[metric]
+
+
+def test_a_curve_differences_and_types_of_swapmix(folders: Folders, tmp_path: Path) -> None:
+    """One folder of scores has all k, as many folders of one k each have."""
+    models = ("grounded_model", "shortcut_model")
+    given = {one: folders.out / "swapmix-answers" / f"{one}.parquet" for one in models}
+    scored = sm.swapmix.score(
+        folders.out / "swapmix", predictions=given, out=tmp_path / "curve", curve=True,
+        baseline="grounded_model", resamples=10,
+    )  # fmt: skip
+    (room,) = find_rooms(folders.out / "swapmix", [tmp_path / "curve"])
+    shown = {figure.name: figure.charts for section in room_page(room).sections for figure in section.figures}
+    assert scored.curve is not None
+    assert scored.differences is not None
+    metrics = ("object_reliance", "attribute_reliance", "context_reliance")
+    for metric, chart in zip(metrics, shown["reliance-by-k"], strict=True):
+        chart.to_dict(validate=True)
+        expected = scored.curve.filter(metric=metric).select("model", "k", "value").rows()
+        assert {(row["row"], row["x"], row["value"]) for row in values(chart)} == {*expected}
+    types = scored.scores.filter(pl.col("group") != "overall", pl.col("metric") == "context_reliance")
+    assert len(shown["types"]) == types["subgroup"].n_unique() > 2
+    assert len(shown["differences"]) == len(metrics)
 
 
 def test_flips_by_class(folders: Folders, figures: dict[tuple[str, str], Figure]) -> None:

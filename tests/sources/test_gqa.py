@@ -58,6 +58,22 @@ def test_questions_keep_ids_types_and_maps(write: Write) -> None:
     assert table["relevant_question"][1] is None
 
 
+def test_objects_that_programs_name(write: Write) -> None:
+    arguments = ["snow (10)", "person,in,s (11,12)", "cat (-)", "not(brown)", "name", "snow (10) ", "a (b) c"]
+    steps = [{"operation": "select", "dependencies": [], "argument": one} for one in arguments]
+    path = write("q.json", {"1": question(semantic=steps), "2": question(), "3": question(semantic=None)})
+    table = read_gqa_questions(path, programs=True).table
+    assert table["relevant_program"].to_list() == [["10", "11", "12"], [], None]
+    plain = read_gqa_questions(path).table
+    assert plain.equals(table.drop("relevant_program"))
+    bad = write("bad.json", {"1": question(), "2": question(semantic=[{"argument": 7}])})
+    assert len(read_gqa_questions(bad).table) == 2  # nobody asks
+    with pytest.raises(SourceError, match=r"question '2'.*semantic"):
+        read_gqa_questions(bad, programs=True)
+    skipped = read_gqa_questions(bad, programs=True, on_bad_row="skip")
+    assert (skipped.table["question_id"].to_list(), sum(skipped.dropped.values())) == (["1"], 1)
+
+
 def test_a_test_split_without_answers(write: Write) -> None:
     table = read_gqa_questions(write("q.json", {"1": {"imageId": 7, "question": "What?"}})).table
     assert table.select("image_id", "answer", "structural", "relevant_answer").row(0) == (

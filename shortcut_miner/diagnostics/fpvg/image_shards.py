@@ -1,7 +1,6 @@
 """One numbered file of masked images: drawn from a few questions, by whatever process is free."""
 
 import dataclasses
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ from shortcut_miner.datasets.drawn_images import (
     MARK,
     NO_IMAGE,
     Written,
+    photo_and_digest,
     pixel_schema,
     png_of,
     shard_name,
@@ -79,7 +79,7 @@ def _drawn(
         boxes = shard.boxes.filter(pl.col("image_id") == image_id)
         path = Path(shard.places[str(image_id)])
         try:
-            photo, digest = _photo(path, boxes)
+            photo, digest = photo_and_digest(path, boxes, str(image_id))
         except SourceError as error:
             broken.append(str(error))
             left_out[NO_IMAGE] += asked["question_id"].to_list()
@@ -95,15 +95,6 @@ def _drawn(
                 rows.append(row | {"source_sha256": digest})
                 shown = {name: row[name] for name in PIXELS.names if name != "image"}
                 yield shown | {"image": {"bytes": png, "path": row["file"]}}
-
-
-def _photo(path: Path, boxes: pl.DataFrame) -> "tuple[Photo, str]":
-    """Return an image for its boxes, and the SHA-256 of its file."""
-    from shortcut_miner.datasets.pictures import photo_of
-    from shortcut_miner.sources.images.image_files import read_image
-
-    digest = hashlib.sha256(read_image(path)).hexdigest()
-    return photo_of(path, boxes, boxes, boxes["image_id"][0]), digest
 
 
 def masks_of(

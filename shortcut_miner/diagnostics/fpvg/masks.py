@@ -22,7 +22,6 @@ Kept = NDArray[np.bool_]
 Boxes = NDArray[np.float64]
 Size = tuple[int, int]
 
-_BLUR = 20  # the longer side of an image is so many radii of its blur
 _CONTROL = "fpvg control"
 
 
@@ -111,22 +110,11 @@ def filled(image: "Image", kept: Kept, fill: "Fill") -> "Image":
     """
     from PIL import Image
 
-    pixels = np.asarray(image)
-    done = np.where(kept[:, :, None], pixels, _fill(image, pixels, fill))
+    from shortcut_miner.drawing.fills import fill_of
+
+    others = fill_of(image, "black" if fill == "crop" else fill)
+    done = np.where(kept[:, :, None], np.asarray(image), others)
     if fill == "crop":
         rows, columns = (np.flatnonzero(kept.any(axis=axis)) for axis in (1, 0))
         done = done[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
     return Image.fromarray(np.ascontiguousarray(done, np.uint8))
-
-
-def _fill(image: "Image", pixels: NDArray[np.uint8], fill: "Fill") -> NDArray[np.uint8]:
-    from PIL import ImageFilter
-
-    if fill == "blur":
-        blurred = image.filter(ImageFilter.GaussianBlur(max(image.size) / _BLUR))
-        return np.asarray(blurred, np.uint8)
-    if fill == "mean":
-        # Of whole numbers, rounded down: the same on every machine.
-        means: NDArray[np.int64] = pixels.sum(axis=(0, 1), dtype=np.int64) // (image.width * image.height)
-        return means.astype(np.uint8)
-    return np.zeros(3, np.uint8)

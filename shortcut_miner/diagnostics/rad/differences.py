@@ -1,13 +1,9 @@
 """Differences between models' RAD scores and accuracies, on the same resamples of images."""
 
-from typing import Any
-
-import numpy as np
 import polars as pl
 
-from shortcut_miner.scoring.bootstrap import numbered, percentile_interval, ratios, resampled_sums
+from shortcut_miner.scoring.ratio_differences import ratio_differences
 
-_LEVEL = 0.95
 # Metric -> what of which pairs it is the share of, and, for accuracies, what counts once.
 _SHARES = {
     "rad": ("augmented_right", "original_right", None),
@@ -39,11 +35,6 @@ def differences_from(
     pl.DataFrame
         metric (such as rad_difference), group, subgroup, model, baseline String; value Float64 in points,
         null where one of both is a share of nothing; n UInt32: pairs, or questions; low, high Float64.
-
-    Notes
-    -----
-    A RAD score is a ratio whose denominator differs between models: both ratios are made anew on every
-    resample, and their difference taken. A resample where one is a share of nothing is left out.
     """
     found = []
     for metric, (part, whole, once) in _SHARES.items():
@@ -53,54 +44,10 @@ def differences_from(
                 if once is None
                 else judged.unique(["model", once, *by], keep="first", maintain_order=True)
             )
-            found.append(_differences(rows, metric, part, whole, by, baseline, resamples, seed))
+            found.append(
+                ratio_differences(
+                    rows, metric=metric, part=part, whole=whole, by=by, baseline=baseline,
+                    resamples=resamples, seed=seed,
+                )
+            )  # fmt: skip
     return pl.concat(found)
-
-
-def _differences(
-    rows: pl.DataFrame,
-    metric: str,
-    part: str,
-    whole: str | None,
-    by: tuple[str, ...],
-    baseline: str,
-    resamples: int,
-    seed: int,
-) -> pl.DataFrame:
-    models, series = numbered(rows["model"])
-    counted = np.ones(len(rows), np.int64) if whole is None else rows[whole].to_numpy().astype(np.int64)
-    right = rows[part].to_numpy().astype(np.int64) * counted
-    sums = resampled_sums(
-        rows, (right, counted, np.ones(len(rows))), series, len(models),
-        by=by, clusters="image_id", resamples=resamples, seed=seed,
-    )  # fmt: skip
-    names = models.to_list()
-    told = 100 * ratios(sums.totals[0], sums.totals[1]).reshape(-1, len(names))
-    drawn = 100 * ratios(sums.resampled[0], sums.resampled[1]).reshape(-1, len(names), resamples)
-    count = sums.totals[2].reshape(-1, len(names))
-    at = names.index(baseline)
-    tables = [
-        _table(sums.subgroups, model, told[:, own] - told[:, at], count[:, own], drawn[:, own] - drawn[:, at])
-        for own, model in enumerate(names)
-        if own != at
-    ]
-    kept = pl.concat(tables).filter(
-        (pl.col("group") != "overall") if by else True, pl.col("subgroup").is_not_null()
-    )
-    return kept.select(
-        pl.lit(f"{metric}_difference").alias("metric"),
-        *("group", "subgroup", "model"),
-        pl.lit(baseline).alias("baseline"),
-        *("value", "n", "low", "high"),
-    )
-
-
-def _table(subgroups: pl.DataFrame, model: str, value: Any, count: Any, drawn: Any) -> pl.DataFrame:
-    low, high = percentile_interval(drawn, _LEVEL) if drawn.shape[1] else (None, None)
-    return subgroups.with_columns(
-        pl.lit(model).alias("model"),
-        pl.Series("value", value).fill_nan(None),
-        pl.Series("n", count).cast(pl.UInt32),
-        pl.lit(low, pl.Float64).alias("low"),
-        pl.lit(high, pl.Float64).alias("high"),
-    )

@@ -10,7 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
-from shortcut_miner.diagnostics.swapmix.metrics import NO_SWAP, PlanShape
+from shortcut_miner.diagnostics.swapmix.metrics import NO_SWAP, PlanShape, counted_rows
 from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
 from shortcut_miner.options import OnDuplicate, named_columns
 from shortcut_miner.scoring.extraction import Extraction, extract, extraction_for, extraction_note
@@ -30,6 +30,9 @@ COLUMNS = {"question_id": Column("id"), "perturbation": Column("whole"), "answer
 _ROWS_AT_ONCE = 1 << 20
 _EXPECTED = {"question_id": "an id", "perturbation": "a whole number", "answer": "text"}
 _NONE = -1
+# Of the images that ``swapmix images`` draws.
+_IMAGE_ID = r"(?s)^(?<question>.+)#(?<perturbation>\d{1,9})$"
+_LOOKED_AT = 1000  # rows
 MISSING, EXTRA = "perturbation without an answer", "answer to a perturbation that the plan lacks"
 
 
@@ -165,9 +168,10 @@ def read_plan_answers(
         rows += len(taken)
         given = block["answer"][taken] if texts is None else texts.of(block[taken])
         _put(answers, row[taken], numbers.of(given), config.on_duplicate)
-    is_missing = answers == NO_SWAP
-    repeated = rows - int((~is_missing).sum())
-    _check_whole(" and ".join(map(str, paths)), shape, is_missing, repeated, unknown, config)
+    is_empty, is_read = answers == NO_SWAP, counted_rows(shape, config)
+    is_missing, repeated = is_empty & is_read, rows - int((~is_empty).sum())
+    wanted = int(is_read.sum())
+    _check_whole(" and ".join(map(str, paths)), shape, is_missing, wanted, repeated, unknown, config)
     counts = {
         MISSING: int(is_missing.sum()),
         EXTRA: extra,
@@ -223,6 +227,7 @@ def _check_whole(
     path: str,
     shape: PlanShape,
     is_missing: NDArray[np.bool_],
+    wanted: int,
     repeated: int,
     unknown: list[str],
     config: ScoreConfig,
@@ -250,7 +255,7 @@ def _check_whole(
     if problems:
         title = (
             f"{path}: got answers that don't fit the plan, expected one for each of its "
-            f"{len(is_missing):,} rows. {', or '.join(ways)}."
+            f"{wanted:,} rows. {', or '.join(ways)}."
         )
         raise SchemaError(problem_list(title, problems))
 
@@ -266,24 +271,53 @@ def _blocks_of_all(
     for path in paths:
         source = open_source(path, keep_workbooks=True)
         flat = open_table(source)
-        if config.columns is None and flat.missing(COLUMNS):
+        is_of_images = _is_of_images(flat, config)
+        if config.columns is None and flat.missing(COLUMNS) and not is_of_images:
             check_no_other_kind(source, COLUMNS)
-        for block in _blocks(flat, config, dropped):
+        for block in _blocks(flat, config, dropped, is_of_images):
             yield flat, block
         files.append(source.facts())
         notes += flat.notes
 
 
-def _blocks(flat: FlatTable, config: ScoreConfig, dropped: "Counter[str]") -> Iterator[pl.DataFrame]:
+def _is_of_images(flat: FlatTable, config: ScoreConfig) -> bool:
+    """Return whether the answers are to images: ids of questions with a perturbation after them."""
+    named = named_columns(config.columns, config.answer_columns)
+    needs = needs_of(named, {"question_id": COLUMNS["question_id"]})
+    if "perturbation" in named or not flat.missing({"perturbation": COLUMNS["perturbation"]}):
+        return False
+    if flat.missing(needs):
+        return False
+    first, _ = next(iter(read_blocks(flat, needs, _LOOKED_AT)))
+    ids = first["question_id"].drop_nulls().head(_LOOKED_AT)
+    return len(ids) > 0 and bool(ids.str.contains(_IMAGE_ID).all())
+
+
+def _with_perturbations(block: pl.DataFrame) -> pl.DataFrame:
+    """Return answers to images with their questions and perturbations; null where an id has none."""
+    parts = block["question_id"].str.extract_groups(_IMAGE_ID).struct.unnest()
+    # An id of another form is named as it is among the problems, for its perturbation.
+    return block.with_columns(
+        question_id=parts["question"].fill_null(block["question_id"]),
+        perturbation=parts["perturbation"].cast(pl.Int64),
+    )
+
+
+def _blocks(
+    flat: FlatTable, config: ScoreConfig, dropped: "Counter[str]", is_of_images: bool
+) -> Iterator[pl.DataFrame]:
     """Give the answers of a file in blocks; tens of millions of rows must not be there at once.
 
     Rows that are skipped on request are counted in `dropped`, by reason.
     """
     named = named_columns(config.columns, config.answer_columns)
-    needs = needs_of(named, COLUMNS)
+    read = {name: kind for name, kind in COLUMNS.items() if name != "perturbation" or not is_of_images}
+    needs = needs_of(named, read)
     check_columns(flat, needs, named)
     are_lists = True  # until the first block is not
     for at, (block, problems) in enumerate(read_blocks(flat, needs, _ROWS_AT_ONCE)):
+        if is_of_images:
+            block = _with_perturbations(block)
         if are_lists:
             block, are_lists = _with_texts(flat, block)
             if at and not are_lists:

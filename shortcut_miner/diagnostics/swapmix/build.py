@@ -74,5 +74,5 @@ def build(
         out=out,
         figures=outputs.figures(ready),
         words=outputs.in_words(drawn.provenance),
-        tables=outputs.make_tables(ready, drawn, config, run.threads),
+        tables=outputs.make_tables(inputs, ready, drawn, config, run.threads),
     )

@@ -22,6 +22,8 @@ Preset = Literal["code", "paper"]
 PlanKind = Literal["evaluation", "training", "perfect-sight"]
 ContextKey = Literal["id", "name"]
 Padding = Literal["random", "none"]
+Relevance = Literal["annotations", "program", "both"]
+Fill = Literal["blur", "mean", "black"]
 OnMissingSwap = Literal["error", "skip", "no-swap"]
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -96,6 +98,9 @@ class SwapMixConfig:
     plan : {"evaluation", "training", "perfect-sight"}
         What to write: k swaps of each kind per object, random swaps per epoch, or swaps of names and
         attributes without a detector.
+    relevance : {"annotations", "program", "both"}
+        What names the objects that a question is about: its annotations (words of question and answers), the
+        arguments of its program, or either.
     k : int
         Most class swaps and most attribute swaps per object.
     seed : int
@@ -128,6 +133,7 @@ class SwapMixConfig:
 
     preset: Preset = "paper"
     plan: PlanKind = "evaluation"
+    relevance: Relevance = "annotations"
     k: int = 10
     seed: int = 0
     min_cosine: float = 0.5
@@ -160,6 +166,59 @@ class SwapMixConfig:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ImagesFiles:
+    """What ``swapmix images`` reads.
+
+    Attributes
+    ----------
+    folder : Path
+        What ``swapmix build`` wrote.
+    images : str
+        Folder with the images, which is looked through, or a pattern of paths such as images/{image_id}.jpg.
+    donor_images : str, optional
+        The same for the donors' images, if they are elsewhere.
+    """
+
+    folder: Path
+    images: str
+    donor_images: str | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ImagesConfig:
+    """Options of ``swapmix images``.
+
+    Attributes
+    ----------
+    k : int, optional
+        Draw only the first k swaps of each kind and object; default all of them.
+    fill : {"blur", "mean", "black"}
+        What a region becomes whose swap has no donor to paste: the image blurred, its mean colour, or black.
+    blend : int
+        Pixels inside a region's edges over which the donor fades in; 0 pastes it as it is.
+    sample : int, optional
+        Use so many questions, drawn at random.
+    seed : int
+        Of that draw.
+    """
+
+    k: int | None = None
+    fill: Fill = "blur"
+    blend: int = 0
+    sample: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check every value."""
+        fill_in(self)
+        check_whole(self, "blend", 0)
+        check_whole(self, "seed", 0)
+        for name in ("k", "sample"):
+            if getattr(self, name) is not None:
+                check_whole(self, name, 1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreConfig(ScoreOptions):
     """Options of ``swapmix score``; see also :class:`shortcut_miner.options.ScoreOptions`.
 
@@ -174,6 +233,10 @@ class ScoreConfig(ScoreOptions):
         Leave out swaps to random classes that stand in for similar ones.
     normalize : bool
         Compare answers after VQA normalisation, not letter by letter.
+    curve : bool
+        Also each figure with the first swap of each kind and object alone, the first two, and so on.
+    baseline : str, optional
+        A model from which the differences of the others are given.
     resamples : int
         Bootstrap resamples of images; 0 leaves the intervals out.
     seed : int
@@ -186,6 +249,8 @@ class ScoreConfig(ScoreOptions):
     k: int | None = None
     exclude_padding: bool = False
     normalize: bool = False
+    curve: bool = False
+    baseline: str | None = None
     resamples: int = 1000
     seed: int = 0
 
@@ -196,3 +261,9 @@ class ScoreConfig(ScoreOptions):
             check_whole(self, "k", 1)
         check_whole(self, "resamples", 0)
         check_whole(self, "seed", 0)
+
+
+def check_k(k: int | None, most: int) -> None:
+    """Raise ConfigError for more swaps an object than there are."""
+    if k is not None and k > most:
+        reject("k", k, f"at most {most}, the swaps of each kind and object that there are")

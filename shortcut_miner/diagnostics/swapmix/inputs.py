@@ -10,13 +10,16 @@ from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.swapmix.config import SwapMixConfig, SwapMixFiles
 from shortcut_miner.diagnostics.swapmix.neighbours import read_similar_classes
 from shortcut_miner.diagnostics.swapmix.released import is_restructured, read_restructured
-from shortcut_miner.errors import ConfigError
+from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.options import reject
 from shortcut_miner.sources.embeddings import Embeddings, read_embeddings, words_of
 from shortcut_miner.sources.images.image_ids import check_image_join
+from shortcut_miner.sources.images.region_tables import RegionReading
 from shortcut_miner.sources.images.regions import read_regions
 from shortcut_miner.sources.images.scene_graphs import SceneReading, read_scene_graphs
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.gqa import read_gqa_questions
+from shortcut_miner.sources.questions.gqa_questions import PROGRAM
 
 _RELEVANT = ("relevant_question", "relevant_answer", "relevant_full_answer")
 
@@ -43,6 +46,9 @@ class SwapMixInputs:
         Vectors of all class names (and of attributes for a perfect-sight plan).
     facts : InputFacts
         Records, drops, notes and warnings.
+    sizes, donor_sizes : pl.DataFrame or None
+        schemas.Images of the file that has the boxes of `regions` (of `objects` where there are none), and
+        of that of the donors' boxes if it is another.
     """
 
     questions: pl.DataFrame
@@ -55,6 +61,8 @@ class SwapMixInputs:
     similar: pl.DataFrame | None
     embeddings: Embeddings | None
     facts: InputFacts
+    sizes: pl.DataFrame | None = None
+    donor_sizes: pl.DataFrame | None = None
 
 
 def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = None) -> SwapMixInputs:
@@ -110,6 +118,7 @@ def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = 
         embeddings = read_embeddings(files.embeddings, words_of(_names(readings, config)))
         readings["embeddings"] = _as_reading(embeddings)
     tables = {role: reading.table for role, reading in readings.items()}
+    boxes = "scene_graphs" if config.plan == "perfect-sight" else "detections"
     donor_regions = tables.get("donor_detections")
     if donor_regions is None and files.donor_scene_graphs is not None:
         donor_regions = tables.get("detections")
@@ -124,6 +133,8 @@ def read_inputs(files: SwapMixFiles, config: SwapMixConfig, limit: int | None = 
         similar=similar,
         embeddings=embeddings,
         facts=InputFacts.of(readings, warnings),
+        sizes=_images_in(readings.get(boxes)),
+        donor_sizes=_images_in(readings.get(f"donor_{boxes}")),
     )
 
 
@@ -158,12 +169,45 @@ def _check_files(files: SwapMixFiles, config: SwapMixConfig) -> None:
 
 
 def _read_questions(path: Path, config: SwapMixConfig, limit: int | None) -> Reading:
+    by_program = config.relevance != "annotations"
     if is_restructured(path):
+        if by_program:
+            reject("relevance", config.relevance, "annotations for the released layout, without programs")
         return read_restructured(path, limit)
-    reading = read_gqa_questions(path, on_bad_row=config.on_bad_row, limit=limit)
-    named = pl.concat_list(*(pl.col(name).fill_null([]) for name in _RELEVANT)).list.unique().list.sort()
-    table = reading.table.with_columns(relevant_objects=named).drop(_RELEVANT)
-    return dataclasses.replace(reading, table=table)
+    reading = read_gqa_questions(path, on_bad_row=config.on_bad_row, limit=limit, programs=by_program)
+    if by_program and not reading.table[PROGRAM].count():
+        raise SourceError(
+            f"{path}: got no question with a program, expected some: --relevance {config.relevance} takes "
+            "the objects that 'semantic' names. Give GQA's questions, or leave --relevance out."
+        )
+    by_name = {"annotations": _RELEVANT, "program": (PROGRAM,), "both": (*_RELEVANT, PROGRAM)}
+    table = reading.table.with_columns(relevant_objects=_ids_of(*by_name[config.relevance]))
+    notes = _relevance_notes(table) if by_program else ()
+    return dataclasses.replace(
+        reading, table=table.drop(*_RELEVANT, PROGRAM, strict=False), notes=(*reading.notes, *notes)
+    )
+
+
+def _ids_of(*columns: str) -> pl.Expr:
+    """Return the distinct ids in columns of lists, sorted."""
+    lists = pl.concat_list(*(pl.col(name).fill_null([]) for name in columns))
+    return lists.list.unique().list.sort()
+
+
+def _relevance_notes(table: pl.DataFrame) -> tuple[str, ...]:
+    """Say of how many questions annotations and programs name other objects."""
+    # An annotation may name several objects at once: "12,34".
+    one_each = pl.concat_list(pl.col(name).fill_null([]).list.join(",").str.split(",") for name in _RELEVANT)
+    program = pl.col(PROGRAM).fill_null([])
+    counts = table.select(
+        more=(program.list.set_difference(one_each).list.len() > 0).sum(),
+        without=pl.col(PROGRAM).is_null().sum(),
+    ).row(0, named=True)
+    told = {
+        "questions whose program names an object that their annotations lack": counts["more"],
+        "questions without a program": counts["without"],
+    }
+    return tuple(f"{what}: {count:,} of {len(table):,}" for what, count in told.items() if count)
 
 
 def _images_of(readings: Mapping[str, Reading], *, with_donors: bool) -> set[str]:
@@ -179,6 +223,10 @@ def _sizes(readings: Mapping[str, Reading]) -> pl.DataFrame:
     scenes = [readings[role] for role in ("scene_graphs", "donor_scene_graphs") if role in readings]
     tables = [one.images for one in scenes if isinstance(one, SceneReading)]
     return pl.concat(tables).unique("image_id", keep="first", maintain_order=True)
+
+
+def _images_in(reading: Reading | None) -> pl.DataFrame | None:
+    return reading.images if isinstance(reading, SceneReading | RegionReading) else None
 
 
 def _names(readings: Mapping[str, Reading], config: SwapMixConfig) -> set[str]:

@@ -10,8 +10,11 @@ from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
 from shortcut_miner.scoring.intervals import summarise
 
 Flags = NDArray[np.bool_]
+Counts = NDArray[np.uint32]
 CLASS, ATTRIBUTE = 1, 2
+NEVER = np.iinfo(np.uint32).max  # no swap's index
 NO_SWAP = np.iinfo(np.int32).min  # no model's answer
+TYPES = ("structural", "semantic")
 METRICS = (
     "accuracy",
     "object_reliance",
@@ -81,20 +84,54 @@ class Verdicts:
 
     Attributes
     ----------
-    is_correct, flips_class, flips_attribute : ndarray of bool
-        The original answer is right; it changes under some class or some attribute swap.
-    stays_correct : ndarray of bool
-        The answer is right under every swap (of none: yes).
+    is_correct : ndarray of bool
+        The original answer is right.
+    swaps, flips : ndarray of uint32, 2 x questions
+        Class swaps and attribute swaps, and how many of them change the answer.
+    flip_k : ndarray of uint32, 2 x questions
+        The least index (within its object) of a class swap and of an attribute swap that changes the answer;
+        `NEVER` if none does. So with the first k swaps alone it changes if this is at most k.
+    fail_k : ndarray of uint32
+        The same of a swap under which the answer is not right.
     classes : pl.DataFrame
         from_class, kind, swap_count, flip_count, flip_share, question_count, flipped_question_count: over
         the swaps of originally correct questions.
     """
 
     is_correct: Flags
-    flips_class: Flags
-    flips_attribute: Flags
-    stays_correct: Flags
+    swaps: Counts
+    flips: Counts
+    flip_k: Counts
+    fail_k: Counts
     classes: pl.DataFrame
+
+    def figures(self, k: int = NEVER - 1) -> dict[str, tuple[Flags, Flags]]:
+        """Return the metrics with the first k swaps of each kind and object: whose share, and of which.
+
+        Accuracies are over all questions, reliances over those answered correctly without a swap.
+        """
+        everyone = np.ones(len(self.is_correct), np.bool_)
+        of_class, of_attribute = self.flip_k <= k
+        stays = self.fail_k > k
+        return {
+            "accuracy": (self.is_correct, everyone),
+            "object_reliance": (of_class, self.is_correct),
+            "attribute_reliance": (of_attribute, self.is_correct),
+            "context_reliance": (of_class | of_attribute, self.is_correct),
+            "effective_accuracy": (self.is_correct & stays, everyone),
+            "effective_accuracy_perturbations_only": (stays, everyone),
+        }
+
+
+def counted_rows(shape: PlanShape, config: ScoreConfig) -> Flags:
+    """Return which rows are read: the originals, and the swaps that `config` counts."""
+    is_read: Flags = np.ones(len(shape.kind), np.bool_)
+    if config.k is not None:
+        is_read &= shape.index <= config.k
+    if config.exclude_padding:
+        is_read &= ~shape.is_padding
+    is_read |= shape.kind == 0
+    return is_read
 
 
 def judge(
@@ -113,28 +150,30 @@ def judge(
     question = shape.question_of_rows()
     original = answers[shape.first]
     is_correct = original == right
-    counts = (shape.kind > 0) & (answers != NO_SWAP)
-    if config.k is not None:
-        counts &= shape.index <= config.k
-    if config.exclude_padding:
-        counts &= ~shape.is_padding
+    counts = counted_rows(shape, config) & (shape.kind > 0) & (answers != NO_SWAP)
     changes = counts & (answers != original[question])
     fails = counts & (answers != right[question])
-    flips = [_any_row(changes & (shape.kind == kind), shape.first) for kind in (CLASS, ATTRIBUTE)]
-    counts &= is_correct[question]
+    kinds = [shape.kind == kind for kind in (CLASS, ATTRIBUTE)]
     return Verdicts(
         is_correct=is_correct,
-        flips_class=flips[0],
-        flips_attribute=flips[1],
-        stays_correct=~_any_row(fails, shape.first),
-        classes=_class_flips(shape, question, counts, changes),
+        swaps=np.stack([_count(counts & kind, shape.first) for kind in kinds]),
+        flips=np.stack([_count(changes & kind, shape.first) for kind in kinds]),
+        flip_k=np.stack([_least(shape.index, changes & kind, shape.first) for kind in kinds]),
+        fail_k=_least(shape.index, fails, shape.first),
+        classes=_class_flips(shape, question, counts & is_correct[question], changes),
     )
 
 
-def _any_row(flags: Flags, first: NDArray[np.int64]) -> Flags:
-    """Return per question whether any of its rows is true; every question has a row."""
-    found: Flags = np.logical_or.reduceat(flags, first) if len(first) else np.zeros(0, np.bool_)
-    return found
+def _count(flags: Flags, first: NDArray[np.int64]) -> Counts:
+    """Return how many of each question's rows are true; every question has a row."""
+    found: Counts = np.zeros(0, np.uint32)
+    return np.add.reduceat(flags, first, dtype=np.uint32) if len(first) else found
+
+
+def _least(index: Counts, flags: Flags, first: NDArray[np.int64]) -> Counts:
+    """Return the least index of each question's true rows, `NEVER` where none is true."""
+    chosen: Counts = np.where(flags, index, np.uint32(NEVER))
+    return np.minimum.reduceat(chosen, first) if len(first) else chosen
 
 
 def _class_flips(
@@ -186,26 +225,25 @@ def _distinct_questions(
 
 
 def summary(shape: PlanShape, verdicts: Verdicts, model: str, config: ScoreConfig) -> pl.DataFrame:
-    """Return the metrics in percent, with n and 95% intervals by bootstrap over images.
+    """Return the metrics in percent, with n and 95% intervals by bootstrap over images, also by type.
 
-    Accuracies are over all questions, reliances over those answered correctly without a swap.
+    See :meth:`Verdicts.figures`; types are the columns of `TYPES` that the questions have.
     """
-    changes = verdicts.flips_class | verdicts.flips_attribute
-    everyone = np.ones(len(changes), np.bool_)
-    values: dict[str, tuple[Flags, Flags]] = {
-        "accuracy": (verdicts.is_correct, everyone),
-        "object_reliance": (verdicts.flips_class, verdicts.is_correct),
-        "attribute_reliance": (verdicts.flips_attribute, verdicts.is_correct),
-        "context_reliance": (changes, verdicts.is_correct),
-        "effective_accuracy": (verdicts.is_correct & verdicts.stays_correct, everyone),
-        "effective_accuracy_perturbations_only": (verdicts.stays_correct, everyone),
-    }
+    types = types_of(shape)
     parts = []
-    for metric in METRICS:
-        value, is_asked = values[metric]
+    for metric, (value, is_asked) in verdicts.figures().items():
         scored = shape.questions.select(
-            "image_id", pl.lit(model).alias("model"), pl.Series(metric, 100.0 * value)
+            "image_id", *types, pl.lit(model).alias("model"), pl.Series(metric, 100.0 * value)
         ).filter(pl.Series(is_asked))
         if len(scored):
-            parts.append(summarise(scored, metric=metric, resamples=config.resamples, seed=config.seed))
+            parts.append(
+                summarise(
+                    scored, metric=metric, by=types, resamples=config.resamples, seed=config.seed
+                ).filter(pl.col("subgroup").is_not_null())
+            )
     return pl.concat(parts)
+
+
+def types_of(shape: PlanShape) -> list[str]:
+    """Return the columns that say of which type questions are, where some are known."""
+    return [name for name in TYPES if name in shape.questions.columns and shape.questions[name].count()]

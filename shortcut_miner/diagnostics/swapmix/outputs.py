@@ -12,19 +12,19 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.datasets import reports
-from shortcut_miner.datasets.folders import open_folder, options_of, write_manifest, write_tables
+from shortcut_miner.datasets.folders import options_of, write_manifest, write_tables
+from shortcut_miner.datasets.image_boxes import BOXES, image_boxes
 from shortcut_miner.diagnostics.swapmix import plan_table
 from shortcut_miner.diagnostics.swapmix.config import PlanKind, SwapMixConfig
 from shortcut_miner.diagnostics.swapmix.inputs import SwapMixInputs
 from shortcut_miner.diagnostics.swapmix.perfect_sight import perfect_sight_rows
 from shortcut_miner.diagnostics.swapmix.plan import PlanRows, evaluation_rows, training_rows
 from shortcut_miner.diagnostics.swapmix.prepared import Prepared
-from shortcut_miner.errors import SourceError
-from shortcut_miner.schemas import PlannedQuestions
 from shortcut_miner.storage import Provenance
 
 COMMAND = "swapmix build"
 SWAPS = "swaps"
+DONOR_BOXES = f"donor_{BOXES}"
 _MOST_OPEN = 100  # files of epochs; processes may have 256 or 1,024 open
 # How the counts of a manifest follow from the tables beside it, for whoever verifies a folder.
 COUNTED = {
@@ -37,6 +37,17 @@ COUNTED = {
         "rows": pl.len(),
         "class_swaps": (pl.col("kind") == "class").sum(),
         "attribute_swaps": (pl.col("kind") == "attribute").sum(),
+    },
+    BOXES: {"regions": (~pl.col("is_padding")).sum()},
+    "images": {
+        "drawn": pl.len(),
+        "drawn_questions": pl.col("question_id").n_unique(),
+        "drawn_images": pl.col("image_id").n_unique(),
+        **{
+            name: (pl.col("content") == content).sum()
+            for name, content in (("pasted", "donor"), ("filled", "fill"), ("empty_regions", "nothing"))
+        },
+        "clipped": pl.col("is_clipped").sum(),
     },
     "scores": {"models": pl.col("model").n_unique()},
 }
@@ -85,7 +96,7 @@ def draw_plan(
         _draw_all(folder, ready, config, threads, on_block, provenance)
     drawn = Drawn(provenance(), rows_of_question)
     if folder is not None:
-        beside = _tables_beside(ready, drawn, config)
+        beside = _tables_beside(inputs, ready, drawn, config)
         write_tables(folder, drawn.provenance, {name: make() for name, make in beside.items()})
         write_manifest(folder, drawn.provenance, figures(ready))
     return drawn
@@ -114,20 +125,21 @@ def _draw_all(
 
 def file_names(config: SwapMixConfig) -> list[str]:
     """Return what a build writes beside its records."""
-    plans = [_epoch_name(epoch) for epoch in range(config.epochs)] if config.plan == "training" else [SWAPS]
+    plans = [epoch_name(epoch) for epoch in range(config.epochs)] if config.plan == "training" else [SWAPS]
     attributes = ["similar_attributes"] if config.plan == "perfect-sight" else []
-    return [f"{name}.parquet" for name in (*plans, "similar_classes", *attributes, "questions")]
+    names = (*plans, "similar_classes", *attributes, BOXES, DONOR_BOXES, "questions")
+    return [f"{name}.parquet" for name in names]
 
 
 def make_tables(
-    ready: Prepared, drawn: Drawn, config: SwapMixConfig, threads: int
+    inputs: SwapMixInputs, ready: Prepared, drawn: Drawn, config: SwapMixConfig, threads: int
 ) -> dict[str, Callable[[], pl.DataFrame]]:
     """Return how each table of a build is made, by name; a plan is drawn again when it is asked for."""
     names = _names(ready)
     made: dict[str, Callable[[], pl.DataFrame]] = {
         name: partial(_plan_frame, config.plan, draw, names) for name, draw in _plans(ready, config, threads)
     }
-    return made | _tables_beside(ready, drawn, config)
+    return made | _tables_beside(inputs, ready, drawn, config)
 
 
 def _names(ready: Prepared) -> plan_table.PlanNames:
@@ -137,12 +149,20 @@ def _names(ready: Prepared) -> plan_table.PlanNames:
 
 
 def _tables_beside(
-    ready: Prepared, drawn: Drawn, config: SwapMixConfig
+    inputs: SwapMixInputs, ready: Prepared, drawn: Drawn, config: SwapMixConfig
 ) -> dict[str, Callable[[], pl.DataFrame]]:
     made: dict[str, Callable[[], pl.DataFrame]] = {"similar_classes": lambda: ready.similar_classes.table}
     if ready.similar_attributes is not None:
         table = ready.similar_attributes.table
         made["similar_attributes"] = partial(table.rename, {"class": "attribute"})
+    for name, sizes, boxes, objects in (
+        (BOXES, inputs.sizes, inputs.regions, inputs.objects),
+        (DONOR_BOXES, inputs.donor_sizes, inputs.donor_regions, inputs.donor_objects),
+    ):
+        if sizes is not None and boxes is not None:
+            made[name] = partial(image_boxes, boxes, sizes)
+        elif sizes is not None and objects is not None:  # perfect sight
+            made[name] = partial(image_boxes, objects.drop("name"), sizes, "object_id")
     made["questions"] = partial(_questions, ready, drawn.rows_of_question, config)
     return made
 
@@ -160,14 +180,15 @@ def _plans(
     asked, drawing = ready.asked, ready.drawing
     if config.plan == "training":
         for epoch in range(config.epochs):
-            yield _epoch_name(epoch), partial(training_rows, asked, drawing, epoch, threads)
+            yield epoch_name(epoch), partial(training_rows, asked, drawing, epoch, threads)
     elif ready.attributes is not None:
         yield SWAPS, partial(perfect_sight_rows, asked, drawing, ready.attributes, threads)
     else:
         yield SWAPS, partial(evaluation_rows, asked, drawing, threads)
 
 
-def _epoch_name(epoch: int) -> str:
+def epoch_name(epoch: int) -> str:
+    """Return the name of an epoch's table."""
     return f"training_epoch_{epoch:03d}"
 
 
@@ -203,6 +224,7 @@ def describe(
         "relevant_ids_not_in_scene_graph": ready.asked.unknown_relevant,
     }
     if inputs.regions is not None:
+        found["regions"] = int((~inputs.regions["is_padding"]).sum())
         found["objects_without_region"] = world.objects["region_index"].null_count()
     return Provenance(
         command=COMMAND,
@@ -277,6 +299,16 @@ class BuildReport(reports.BuildReport):
         return self._table("questions")
 
     @property
+    def boxes(self) -> pl.DataFrame:
+        """schemas.ImageBoxes by image and region; of a perfect-sight plan ObjectBoxes by image and object."""
+        return self._table(BOXES)
+
+    @property
+    def donor_boxes(self) -> pl.DataFrame:
+        """The same of the donors, if these come from other files."""
+        return self._table(DONOR_BOXES)
+
+    @property
     def similar_classes(self) -> pl.DataFrame:
         """class, neighbour, cosine."""
         return self._table("similar_classes")
@@ -285,51 +317,3 @@ class BuildReport(reports.BuildReport):
     def similar_attributes(self) -> pl.DataFrame:
         """attribute, neighbour, cosine; of a perfect-sight plan."""
         return self._table("similar_attributes")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class SwapMixFolder:
-    """What ``swapmix build`` wrote, but for the plan itself, which may be too large to hold.
-
-    Attributes
-    ----------
-    swaps : Path
-        The plan's file.
-    questions : pl.DataFrame
-        All questions of the build; ``exclusion`` says why one is not in the plan, ``row_count`` how many rows
-        it has there.
-    manifest : dict
-        Provenance and counts.
-    """
-
-    swaps: Path
-    questions: pl.DataFrame
-    manifest: dict[str, Any]
-
-    def excluded(self) -> set[str]:
-        """Return the ids of the questions that the plan leaves out."""
-        return set(self.questions.drop_nulls("exclusion")["question_id"].to_list())
-
-
-def read_folder(path: Path, done: str = "scored") -> SwapMixFolder:
-    """Return a folder of an evaluation or perfect-sight plan.
-
-    Parameters
-    ----------
-    path : Path
-        What ``swapmix build`` wrote.
-    done : str
-        What a training plan can't be, for the error.
-
-    Raises
-    ------
-    SourceError
-        It is no such folder, or a file is missing, damaged or of another build.
-    """
-    folder = open_folder(path, COMMAND)
-    if folder.manifest["config"].get("plan") == "training":
-        raise SourceError(
-            f"{path}: got a folder without an evaluation plan, expected one that swapmix build wrote. "
-            f"A training plan can't be {done}: build with --plan evaluation."
-        )
-    return SwapMixFolder(folder.check(SWAPS), folder.table("questions", PlannedQuestions), folder.manifest)

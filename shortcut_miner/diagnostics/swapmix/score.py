@@ -1,7 +1,7 @@
 """Score: how much models lean on irrelevant context (sections 3.2 and 4, Tables 1-3)."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,23 @@ from shortcut_miner.datasets.answers import nothing_left
 from shortcut_miner.datasets.inputs import file_record, same_answers_warnings
 from shortcut_miner.datasets.scores import build_record, check_score_target, write_report
 from shortcut_miner.diagnostics.swapmix.answers import PlanAnswers, read_plan_answers
-from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
-from shortcut_miner.diagnostics.swapmix.metrics import METRICS, NO_SWAP, Flags, PlanShape, judge, summary
-from shortcut_miner.diagnostics.swapmix.outputs import read_folder
+from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, check_k
+from shortcut_miner.diagnostics.swapmix.metrics import (
+    METRICS,
+    NO_SWAP,
+    Flags,
+    PlanShape,
+    counted_rows,
+    judge,
+    summary,
+)
+from shortcut_miner.diagnostics.swapmix.plan_folder import read_folder
 from shortcut_miner.diagnostics.swapmix.results import read_results
+from shortcut_miner.diagnostics.swapmix.score_tables import curve, differences, per_question
 from shortcut_miner.diagnostics.swapmix.shape import read_shape
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import PathTexts, named_path_lists, reject
+from shortcut_miner.scoring.bootstrap import OVERALL
 from shortcut_miner.scoring.extraction import sentence_warning
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.files import FileFacts
@@ -44,11 +54,21 @@ class ScoreReport(reports.ScoreReport):
         literally, effective_accuracy_perturbations_only.
     class_flips : pl.DataFrame
         model, from_class, kind, and how often swaps of such objects flip a right answer.
+    per_question : pl.DataFrame
+        A row a question and model; see :func:`shortcut_miner.diagnostics.swapmix.score_tables.per_question`.
+    curve : pl.DataFrame or None
+        With the option curve: the figures by k; see
+        :func:`shortcut_miner.diagnostics.swapmix.score_tables.curve`.
+    differences : pl.DataFrame or None
+        With a baseline: each other model's figures minus the baseline's, on the same resamples.
     notes : tuple of str
         What was decided while reading.
     """
 
     class_flips: pl.DataFrame
+    per_question: pl.DataFrame
+    curve: pl.DataFrame | None = None
+    differences: pl.DataFrame | None = None
 
     @property
     def classes(self) -> pl.DataFrame:
@@ -57,7 +77,8 @@ class ScoreReport(reports.ScoreReport):
 
     def paper_table(self) -> pl.DataFrame:
         """Return a row a model, a column a metric."""
-        wide = self.scores.pivot("metric", index="model", values="value")
+        overall = self.scores.filter(pl.col("group") == OVERALL)
+        wide = overall.pivot("metric", index="model", values="value")
         return wide.select("model", *(name for name in METRICS if name in wide.columns))
 
     def paper_columns(self) -> PaperColumns:
@@ -130,8 +151,8 @@ def score(
     config : ScoreConfig
         Options.
     out : Path, optional
-        Folder for scores.parquet, class_flips.parquet, scores.{json,md,tex}, scores_long.tex and
-        manifest.json.
+        Folder for scores.parquet and what else :class:`ScoreReport` holds, scores.{json,md,tex},
+        scores_long.tex and manifest.json.
     force : bool
         Replace the scores of a run with other options.
     on_stage : callable, optional
@@ -146,9 +167,10 @@ def score(
     """
     if not predictions:
         raise ConfigError("predictions: got none, expected at least one. Give --predictions NAME=FILE.")
+    check_baseline(config, predictions)
     folder = read_folder(path)
     built = folder.manifest["config"]
-    _check_k(config, int(built["k"]))
+    check_k(config.k, int(built["k"]))
     recorded = dataclasses.asdict(config) | {"k": config.k or built["k"], "build": built}
     paths = named_path_lists("predictions", predictions)
     read = {"folder": path, "predictions": [one for several in paths.values() for one in several]}
@@ -191,6 +213,12 @@ def score(
     return report
 
 
+def check_baseline(config: ScoreConfig, models: Iterable[str]) -> None:
+    """Raise ConfigError for a baseline that is no model."""
+    if config.baseline is not None and config.baseline not in models:
+        reject("baseline", config.baseline, f"one of {', '.join(models)}")
+
+
 def _answered(shape: PlanShape, given: Mapping[str, PlanAnswers], config: ScoreConfig) -> Flags:
     """Return which questions are scored: with ``on_missing="skip"``, those that every model answers wholly.
 
@@ -199,10 +227,10 @@ def _answered(shape: PlanShape, given: Mapping[str, PlanAnswers], config: ScoreC
     SchemaError
         There are none.
     """
-    is_whole = np.ones(len(shape.first), np.bool_)
+    is_whole, is_read = np.ones(len(shape.first), np.bool_), counted_rows(shape, config)
     lacking = {}
     for model, one in given.items() if config.on_missing == "skip" else ():
-        is_short = np.logical_or.reduceat(one.answers == NO_SWAP, shape.first)
+        is_short = np.logical_or.reduceat((one.answers == NO_SWAP) & is_read, shape.first)
         lacking[f"predictions of {model} ({', '.join(file.name for file in one.files)})"] = (
             int(is_short.sum()),
             len(is_short),
@@ -247,12 +275,13 @@ def _judged(
 ) -> ScoreReport:
     """Return the scores of models from the numbers of their answers and of the right ones."""
     scores, classes, warnings = [], [], []
-    for model, (given, right) in answers.items():
-        verdicts = judge(shape, given, right, config)
+    judged = {model: judge(shape, given, right, config) for model, (given, right) in answers.items()}
+    for model, verdicts in judged.items():
+        given = answers[model][0]
         scores.append(summary(shape, verdicts, model, config))
         classes.append(verdicts.classes.select(pl.lit(model).alias("model"), pl.all()))
         swaps = int(((shape.kind > 0) & (given != NO_SWAP)).sum())
-        if swaps and not (verdicts.flips_class | verdicts.flips_attribute).any():
+        if swaps and not verdicts.flips.any():
             warnings.append(
                 f"{model}: got the same answer with each of {swaps:,} swaps as without one, expected some "
                 "change. Check that the model saw the swaps."
@@ -261,14 +290,11 @@ def _judged(
         command=COMMAND,
         scores=pl.concat(scores),
         class_flips=pl.concat(classes),
+        per_question=per_question(shape, judged),
+        curve=curve(shape, judged, config) if config.curve else None,
+        differences=differences(shape, judged, config),
         warnings=tuple(warnings),
     )
-
-
-def _check_k(config: ScoreConfig, most: int) -> None:
-    """Raise ConfigError for more swaps an object than there are."""
-    if config.k is not None and config.k > most:
-        reject("k", config.k, f"at most {most}, the swaps of each kind and object that there are")
 
 
 def score_results(
@@ -302,6 +328,7 @@ def score_results(
     """
     if config.columns is not None:
         reject("columns", config.columns, "none with result files, which have no columns")
+    check_baseline(config, (model,))
     if config.extract is not None:
         reject("extract", config.extract, "none with result files, whose answers are numbers")
     read = {"class_results": class_results, "attribute_results": attribute_results}
@@ -313,7 +340,7 @@ def score_results(
             f"{option}: got it with results that don't say which swaps these are, expected a plan. "
             "Leave it out, or score predictions on a build."
         )
-    _check_k(config, int(found.shape.index.max(initial=0)))
+    check_k(config.k, int(found.shape.index.max(initial=0)))
     judged = _judged(found.shape, {model: (found.answers, found.right)}, config)
     report = dataclasses.replace(
         judged,

@@ -6,11 +6,12 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from shortcut_miner.columnar import look_at_columns
-from shortcut_miner.diagnostics.swapmix.metrics import PlanShape
-from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder
+from shortcut_miner.diagnostics.swapmix.metrics import TYPES, PlanShape
 from shortcut_miner.diagnostics.swapmix.plan import KINDS
+from shortcut_miner.diagnostics.swapmix.plan_folder import SwapMixFolder
 from shortcut_miner.drafts import literal
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.opening.flat_tables import column_errors
@@ -55,8 +56,8 @@ def read_shape(folder: SwapMixFolder) -> PlanShape:
         with column_errors(str(folder.swaps)):
             for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(_COLUMNS)):
                 rows = slice(at, at + len(batch))
-                kind[rows] = _numbers(batch.column("kind"), kinds)
-                from_class[rows] = _numbers(batch.column("from_class"), classes)
+                kind[rows] = numbers_of(batch.column("kind"), kinds)
+                from_class[rows] = numbers_of(batch.column("from_class"), classes)
                 index[rows] = _filled(batch.column("swap_index"), 0)
                 is_padding[rows] = _filled(batch.column("is_padding"), False)
                 at += len(batch)
@@ -65,7 +66,9 @@ def read_shape(folder: SwapMixFolder) -> PlanShape:
             f"{folder.swaps}: got {at:,} rows, expected {total:,} as questions.parquet says. Build again."
         )
     return PlanShape(
-        questions=questions.select("question_id", "image_id", "answer"),
+        questions=questions.select(
+            *("question_id", "image_id", "answer"), *(name for name in TYPES if name in questions.columns)
+        ),
         first=(np.cumsum(lengths) - lengths).astype(np.int64),
         kind=kind,
         index=index,
@@ -75,11 +78,12 @@ def read_shape(folder: SwapMixFolder) -> PlanShape:
     )
 
 
-def _numbers(column: pa.DictionaryArray, known: dict[str, int]) -> Any:
+def numbers_of(column: pa.DictionaryArray, known: dict[str, int]) -> NDArray[np.int32]:
     """Return each value's number, -1 for null; new values get new numbers."""
     numbers = [known.setdefault(name, len(known)) for name in column.dictionary.to_pylist()]
     table = np.array([*numbers, -1], np.int32)
-    return table[_filled(column.indices, len(numbers))]
+    found: NDArray[np.int32] = table[_filled(column.indices, len(numbers))]
+    return found
 
 
 def _filled(column: pa.Array, value: int) -> Any:

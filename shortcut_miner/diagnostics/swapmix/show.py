@@ -19,7 +19,7 @@ from shortcut_miner.datasets.pictures import (
     scaled,
     sizes_of,
 )
-from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder, read_folder
+from shortcut_miner.diagnostics.swapmix.plan_folder import SwapMixFolder, read_folder
 from shortcut_miner.drafts import literal
 from shortcut_miner.errors import ConfigError, SourceError, examples, no_such_question
 from shortcut_miner.options import PathTexts
@@ -181,10 +181,18 @@ def _boxes(
     path: Path, folder: SwapMixFolder, given: Mapping[str, PathTexts | None], side: str,
     ids: list[str], sizes: pl.DataFrame,
 ) -> _Boxes:  # fmt: skip
-    """Return the regions of images, or their annotated objects for a plan without a detector."""
-    config = folder.manifest["config"]
-    is_detected = config["plan"] != "perfect-sight"
+    """Return the regions of images, or their annotated objects for a plan without a detector.
+
+    They are those of the folder, or of the files that are given. A folder of an older version has none:
+    those of the files that it was built from then.
+    """
+    is_detected = folder.has_regions
     role = "detections" if is_detected else "scene_graphs"
+    kept = folder.boxes() if given.get(f"{side}{role}") is None else None
+    if kept is not None and side and kept.donors is not None:
+        return _of_folder(path, kept.donors)
+    if kept is not None and given.get(role) is None:
+        return _of_folder(path, kept.own)
     files = files_of_build(path, f"{side}{role}", given.get(f"{side}{role}"))
     own = side if files is not None else ""
     if files is None:  # donors are from the questions' files then
@@ -204,6 +212,11 @@ def _boxes(
         reading.notes,
         tuple(other_files(reading, folder.manifest, f"{own}{role}")),
     )
+
+
+def _of_folder(path: Path, boxes: pl.DataFrame) -> _Boxes:
+    key = pl.col(boxes.columns[1]).cast(pl.String)
+    return _Boxes(boxes.with_columns(key=key), boxes, str(path), (), ())
 
 
 def _panel(

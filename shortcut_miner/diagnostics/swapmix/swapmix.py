@@ -6,18 +6,24 @@ Path; options are named and mean the same as on the command line (see :class:`Sw
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from shortcut_miner.diagnostics.swapmix.config import (
     ContextKey,
+    Fill,
+    ImagesConfig,
+    ImagesFiles,
     OnMissingSwap,
     Padding,
     PlanKind,
     Preset,
+    Relevance,
     ScoreConfig,
     SwapMixConfig,
     SwapMixFiles,
 )
+from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import (
     OnBadRow,
     OnDuplicate,
@@ -33,11 +39,25 @@ from shortcut_miner.options import (
 )
 
 if TYPE_CHECKING:
+    from shortcut_miner.datasets.drawn_images import ImagesReport
     from shortcut_miner.datasets.pictures import Picture
     from shortcut_miner.diagnostics.swapmix.outputs import BuildReport
+    from shortcut_miner.diagnostics.swapmix.plan_reader import PlanReader, scan_plan
     from shortcut_miner.diagnostics.swapmix.score import ScoreReport
 
-__all__ = ["ScoreConfig", "SwapMixConfig", "SwapMixFiles", "build", "score", "show"]
+__all__ = [
+    "ImagesConfig",
+    "PlanReader",
+    "ScoreConfig",
+    "SwapMixConfig",
+    "SwapMixFiles",
+    "build",
+    "images",
+    "scan_plan",
+    "score",
+    "show",
+]
+_LOADED_LATER = {"PlanReader": "plan_reader", "scan_plan": "plan_reader"}
 
 
 def build(
@@ -58,6 +78,7 @@ def build(
     config: SwapMixConfig | None = None,
     preset: Preset = "paper",
     plan: PlanKind = "evaluation",
+    relevance: Relevance = "annotations",
     k: int = 10,
     seed: int = 0,
     min_cosine: float = 0.5,
@@ -131,6 +152,8 @@ def score(
     k: int | None = None,
     exclude_padding: bool = False,
     normalize: bool = False,
+    curve: bool = False,
+    baseline: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
 ) -> "ScoreReport":
@@ -151,7 +174,7 @@ def score(
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
     columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals,
-    k, exclude_padding, normalize, resamples, seed
+    k, exclude_padding, normalize, curve, baseline, resamples, seed
         See :class:`ScoreConfig`.
 
     Raises
@@ -205,7 +228,7 @@ def show(
     perturbation : int, optional
         Show this swap alone; the first `limit` by default.
     detections, detections_info, scene_graphs, donor_detections, donor_detections_info, donor_scene_graphs
-        What the build read, if it is no longer where it was; see :class:`SwapMixFiles`.
+        Boxes to draw in place of the folder's own; see :class:`SwapMixFiles`.
     out : path, optional
         PNG to write; nothing is written without it.
     limit : int
@@ -231,6 +254,81 @@ def show(
         out=as_path_if_given("out", out),
         limit=limit,
     )
+
+
+def images(
+    folder: PathText,
+    *,
+    images: PathText,
+    donor_images: PathText | None = None,
+    out: PathText | None = None,
+    processes: int = 1,
+    limit: int | None = None,
+    force: bool = False,
+    config: ImagesConfig | None = None,
+    k: int | None = None,
+    fill: Fill = "blur",
+    blend: int = 0,
+    sample: int | None = None,
+    seed: int = 0,
+) -> "ImagesReport":
+    """Return what was drawn: an image for each row of a plan, the donor's patch in the region's place.
+
+    Parameters
+    ----------
+    folder : path
+        What a build wrote: an evaluation or a perfect-sight plan.
+    images : path
+        Folder of the images, or a pattern of paths with {image_id}.
+    donor_images : path, optional
+        Where the donors' images are, if not there.
+    out : path, optional
+        Folder to write; without it images are drawn and thrown away.
+    processes : int
+        How many draw at the same time; the files are the same for any number. More than one starts the script
+        again in each, so that what it does stands below ``if __name__ == "__main__":``.
+    limit : int, optional
+        Use the first questions only, to try things out.
+    force : bool
+        Replace the folder of a run with other options.
+    config : ImagesConfig, optional
+        All options at once, in place of those that follow.
+    k, fill, blend, sample, seed
+        See :class:`ImagesConfig`.
+
+    Raises
+    ------
+    SourceError, ConfigError, BackendError
+        Bad input or options, no image found, or no Pillow; nothing on disk is changed then.
+    """
+    given = locals()
+    check_counts(limit=limit, processes=processes)
+    from shortcut_miner.diagnostics.swapmix.images import images as draw_images
+
+    place = as_text_if_given("images", images)
+    if place is None:
+        raise ConfigError("images: got None, expected a folder or a pattern of paths. Give images.")
+    files = ImagesFiles(
+        folder=as_path("folder", folder),
+        images=place,
+        donor_images=as_text_if_given("donor_images", donor_images),
+    )
+    return draw_images(
+        files,
+        options_from(ImagesConfig, config, given),
+        as_path_if_given("out", out),
+        processes=processes,
+        limit=limit,
+        force=force,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    """Load the readers of plans on first use."""
+    if name not in _LOADED_LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"shortcut_miner.diagnostics.swapmix.{_LOADED_LATER[name]}")
+    return getattr(module, name)
 
 
 def __dir__() -> list[str]:

@@ -149,7 +149,11 @@ def _models(room: FoundRoom) -> list[Section]:
             note=f"Effective: right as they are and under every swap.{with_k}",
         ),
         reliance_by_k(room.scores),
+        reliance_by_type(scores),
     ]  # fmt: skip
+    differences = scores_of(room, "differences")
+    if differences is not None and len(differences):
+        figures.append(differences_figure(differences))
     flips = scores_of(room, "class_flips")
     if flips is not None:
         figures.append(class_flips(flips))
@@ -158,8 +162,12 @@ def _models(room: FoundRoom) -> list[Section]:
 
 
 def reliance_by_k(folders: Sequence[BuiltFolder]) -> Figure:
-    """Return how reliance grows with the swaps an object; no charts where one k alone was scored."""
-    parts = [
+    """Return how reliance grows with the swaps an object; no charts where one k alone was scored.
+
+    Scores with the option curve have all k; others have one each.
+    """
+    parts = [folder.table("curve").cast({"k": pl.Int64}) for folder in folders if folder.has("curve")]
+    parts += [
         folder.table("scores").with_columns(k=pl.lit(folder.manifest["config"]["k"], pl.Int64))
         for folder in folders
         if folder.has("scores") and folder.manifest["config"].get("k")
@@ -184,8 +192,33 @@ def reliance_by_k(folders: Sequence[BuiltFolder]) -> Figure:
     )  # fmt: skip
     return Figure(
         name="reliance-by-k", title="Reliance by the number of swaps", charts=charts, table=table,
-        note="Each k as a folder of scores has it: with more swaps, one that changes the answer is likelier.",
+        note="With more swaps, one that changes the answer is likelier.",
         headings={"k": "k"} | SCORED,
+    )  # fmt: skip
+
+
+def reliance_by_type(scores: pl.DataFrame) -> Figure:
+    """Return reliance on context by type of question; no charts where types are not known."""
+    types = scores.filter(pl.col("metric") == "context_reliance", pl.col("group") != "overall")
+    cells = types.select("group", "subgroup").unique(maintain_order=True).rows()
+    return interval_figure(
+        scores, {label(one): ("context_reliance", group, one) for group, one in cells},
+        name="types", title="Reliance on context by question type",
+        note="Structural types first, then semantic ones. n counts the questions that a model answers right.",
+    )  # fmt: skip
+
+
+def differences_figure(differences: pl.DataFrame) -> Figure:
+    """Return how models' reliances differ from those of the baseline."""
+    cells = {
+        heading: (f"{metric}_difference", group, subgroup)
+        for heading, (metric, group, subgroup) in RELIANCES.items()
+    }
+    return interval_figure(
+        differences, cells, name="differences",
+        title=f"Differences to {label(differences['baseline'][0])}",
+        note="Paired, on the same resamples: an interval that leaves 0 out is a difference at the 5% level.",
+        unit="percentage points [95% interval]", domain=None,
     )  # fmt: skip
 
 

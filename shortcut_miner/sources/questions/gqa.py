@@ -6,6 +6,7 @@ Format: Hudson and Manning, "GQA: A New Dataset for Real-World Visual Reasoning"
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +19,7 @@ from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
 from shortcut_miner.sources.opening.streams import start_of
 from shortcut_miner.sources.questions.formats import GQA
-from shortcut_miner.sources.questions.gqa_questions import GQA_QUESTIONS, read_plain
+from shortcut_miner.sources.questions.gqa_questions import GQA_QUESTIONS, read_plain, read_questions
 from shortcut_miner.sources.questions.vqa_questions import check_limit
 from shortcut_miner.sources.recognise import known_format
 
@@ -27,7 +28,11 @@ _SNIFFED_KEYS = (b'"imageId"', b'"question"')
 
 
 def read_gqa_questions(
-    path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error", limit: int | None = None
+    path: str | os.PathLike[str],
+    *,
+    on_bad_row: OnBadRow = "error",
+    limit: int | None = None,
+    programs: bool = False,
 ) -> Reading:
     """Return GQA's questions, in file order; of a folder's files in the order of their names.
 
@@ -40,12 +45,15 @@ def read_gqa_questions(
         Raise for all questions that don't fit at once, or skip and count them.
     limit : int, optional
         Look only at the first `limit` questions.
+    programs : bool
+        Read the questions' programs too, whose arguments name objects.
 
     Returns
     -------
     Reading
         A :class:`shortcut_miner.schemas.GqaQuestions`, with full_answer and detailed (String).
-        question_type is the structural type; ids keep their leading zeros.
+        question_type is the structural type; ids keep their leading zeros. With `programs` also
+        relevant_program List[String]: the ids of the objects that the program names, null without one.
 
     Raises
     ------
@@ -60,12 +68,13 @@ def read_gqa_questions(
     wanted = limit
     for file in files:
         content = Content(open_source(file, keep_workbooks=True))
-        plain = read_plain(content, on_bad_row) if wanted is None else None
+        plain = read_plain(content, on_bad_row) if wanted is None and not programs else None
         if plain is not None:
             readings.append(plain)
             continue
         found = known_format(content, GQA, _EXPECTED)
-        readings.append(found.read(content, on_bad_row, wanted))
+        read = partial(read_questions, programs=True) if programs else found.read
+        readings.append(read(content, on_bad_row, wanted))
         wanted = None if wanted is None else max(0, wanted - len(content.json.top))
         if wanted == 0:
             break

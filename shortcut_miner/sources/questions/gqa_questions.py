@@ -1,5 +1,6 @@
 """GQA questions JSON, one file: {id: {question, imageId, answer, types, annotations}}."""
 
+import re
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
@@ -65,8 +66,22 @@ _MAPS = {
     "relevant_answer": "answer",
     "relevant_full_answer": "fullAnswer",
 }
+
+
+class _Step(msgspec.Struct, gc=False):
+    argument: str
+
+
+class _QuestionWithProgram(_Question, gc=False):
+    semantic: list[_Step] | None = None
+
+
 _NO_ANNOTATIONS, _NO_TYPES = _Annotations(), _Types()
 _NO_IDS: dict[str, str] = {}
+# At the end of an argument, such as "snow (823324)"; "cat (-)" names none, and "not(brown)" is a value.
+_OBJECTS = re.compile(r"\s\(([^()]+)\)$")
+_NO_OBJECT = "-"
+PROGRAM = "relevant_program"
 
 
 def is_gqa_questions(top: Top) -> bool:
@@ -95,7 +110,9 @@ def read_plain(content: Content, on_bad_row: OnBadRow) -> Reading | None:
     return _reading(content.source, whole.with_row_index(RECORD), [], names, on_bad_row)
 
 
-def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> Reading:
+def read_questions(
+    content: Content, on_bad_row: OnBadRow, limit: int | None = None, *, programs: bool = False
+) -> Reading:
     """Return the questions of an opened file; see :func:`.gqa.read_gqa_questions`."""
     source, top = content.source, content.json.top
     assert isinstance(top, dict)
@@ -104,8 +121,10 @@ def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = N
     names, raws = list(top)[:limit], list(top.values())[:limit]
     frames, problems = [], [one for one in repeated if one.records[0] < len(names)]
     with paused_gc():
-        for chunk in decode_chunks(raws, _Question):
-            frames.append(_table(chunk, names))
+        kind = _QuestionWithProgram if programs else _Question
+        for chunk in decode_chunks(raws, kind):
+            table = _table(chunk, names)
+            frames.append(table.with_columns(_program_objects(chunk.records)) if programs else table)
             problems += chunk.problems
     return _reading(source, pl.concat(frames), problems, names, on_bad_row, content.json.notes)
 
@@ -125,8 +144,9 @@ def _reading(
     table = table.with_columns(image_id=ids)
     problems += id_problems(table, "image_id", "imageId")
     problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
+    columns = [name for name in (RECORD, *COLUMNS, PROGRAM) if name in table.columns]
     return finished(
-        source, GQA_QUESTIONS, table.select(RECORD, *COLUMNS), problems,
+        source, GQA_QUESTIONS, table.select(columns), problems,
         what="questions", total=len(names), on_bad_row=on_bad_row,
         label=lambda record: f"question {names[record]!r}", notes=notes + id_notes + image_notes,
     )  # fmt: skip
@@ -155,6 +175,28 @@ def _with_nulls(columns: Mapping[str, pl.Series]) -> pl.DataFrame:
         answer_record_key=pl.lit(None, pl.List(pl.UInt8)),
         split=pl.lit(None, pl.String),
     )
+
+
+def _program_objects(records: Sequence[_Question]) -> pl.Series:
+    """Return the ids of the objects that programs name, each once; null where there is no program."""
+    programs = [getattr(record, "semantic", None) for record in records]
+    named = [
+        None if program is None else dict.fromkeys(one for step in program for one in _ids_in(step.argument))
+        for program in programs
+    ]
+    ids = [None if one is None else {name: name for name in one} for one in named]
+    return _ids_column(ids).alias(PROGRAM)
+
+
+def _ids_in(argument: str) -> list[str]:
+    """Return the object ids in a step's argument.
+
+    >>> _ids_in("person,in,s (823320)"), _ids_in("chair (12,34)"), _ids_in("cat (-)"), _ids_in("not(brown)")
+    (['823320'], ['12', '34'], [], [])
+    """
+    found = _OBJECTS.search(argument.rstrip())
+    ids = [] if found is None else [one.strip() for one in found[1].split(",")]
+    return [one for one in ids if one and one != _NO_OBJECT]
 
 
 def _texts(values: Sequence[str | None]) -> pl.Series:

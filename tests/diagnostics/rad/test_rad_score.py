@@ -379,4 +379,8 @@ def test_a_model_does_not_differ_from_itself() -> None:
     assert report.differences is not None
     told = report.differences.drop_nulls("value")
     assert told.select("value", "low", "high").unique().rows() == [(0.0, 0.0, 0.0)]
+    plain = score_aligned(aligned, *twice, ScoreConfig(resamples=0, baseline="same")).differences
+    assert plain is not None
+    assert plain["value"].to_list() == report.differences["value"].to_list()
+    assert plain["low"].null_count() == len(plain)
     assert score_aligned(aligned, *twice, QUICK).differences is None

@@ -16,12 +16,13 @@ from shortcut_miner.demo.swapmix import run_swapmix
 from shortcut_miner.diagnostics.swapmix import outputs
 from shortcut_miner.diagnostics.swapmix.build import build
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
+from shortcut_miner.diagnostics.swapmix.inputs import _read_questions
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.storage import ROW_GROUP_SIZE, read_provenance
 
 CHECKOUT = Path(__file__).resolve().parents[3]
 PERFECT = SwapMixConfig(plan="perfect-sight")
-TABLES = {"swaps.parquet", "similar_classes.parquet", "questions.parquet"}
+TABLES = {"swaps.parquet", "similar_classes.parquet", "boxes.parquet", "questions.parquet"}
 PLAN_FILES = TABLES | {"README.md", "manifest.json", "run.json"}
 
 
@@ -248,3 +249,72 @@ def test_bytes_depend_on_neither_threads_nor_hash_seed_nor_order(files: SwapMixF
     )
     again = built(other, tmp_path / "three", 2, 3)
     assert {name for name in one if again[name] != one[name]} == {"manifest.json"}  # has the files' digests
+
+
+def programs_of(path: Path) -> dict[str, tuple[set[str], set[str]]]:
+    """Return the ids that annotations and programs of questions name, by plain code."""
+    found = {}
+    for name, one in json.loads(path.read_bytes()).items():
+        maps = one["annotations"].values()
+        annotated = {part for ids in maps for text in ids.values() for part in text.split(",")}
+        arguments = [step["argument"] for step in one["semantic"]]
+        ends = [text.rpartition(" (")[2][:-1] for text in arguments if text.endswith(")") and " (" in text]
+        program = {part for end in ends for part in end.split(",") if part != "-"}
+        found[name] = annotated, program
+    return found
+
+
+@pytest.mark.parametrize("relevance", ["annotations", "program", "both"])
+def test_what_names_the_objects_that_matter(
+    files: SwapMixFiles, tmp_path: Path, relevance: Literal["annotations", "program", "both"]
+) -> None:
+    """Of some questions the annotations lose an object that the program names: it is context, or not."""
+    questions = json.loads(files.questions.read_bytes())
+    for at, one in enumerate(questions.values()):
+        if at % 5 == 0:
+            one["annotations"] = {"question": {}, "answer": {}, "fullAnswer": {}}
+    path = tmp_path / "questions.json"
+    path.write_text(json.dumps(questions))
+    named = programs_of(path)
+    changed = replace(files, questions=path)
+    report = build(changed, SwapMixConfig(k=1, relevance=relevance), tmp_path / "out")
+    more = sum(bool(program - annotated) for annotated, program in named.values())
+    told = f"questions: questions whose program names an object that their annotations lack: {more} of 531"
+    assert more > 50
+    assert (told in report.notes) == (relevance != "annotations")
+    swapped = report.swaps.drop_nulls("object_id").group_by("question_id").agg("object_id")
+    swapped_of = {name: {*ids} for name, ids in swapped.iter_rows()}
+    swaps_relevant = 0
+    for name, relevant in report.questions.select("question_id", "relevant_objects").iter_rows():
+        annotated, program = named[name]
+        wanted = {"annotations": annotated, "program": program, "both": annotated | program}[relevance]
+        assert {part for text in relevant for part in text.split(",")} == wanted
+        assert swapped_of.get(name, set()).isdisjoint(wanted)
+        swaps_relevant += not swapped_of.get(name, set()).isdisjoint(program)
+    assert bool(swaps_relevant) == (relevance == "annotations")
+
+
+def test_programs_that_are_not_there(files: SwapMixFiles, tmp_path: Path) -> None:
+    questions = json.loads(files.questions.read_bytes())
+    for one in questions.values():
+        del one["semantic"]
+    (tmp_path / "questions.json").write_text(json.dumps(questions))
+    with pytest.raises(SourceError, match="got no question with a program, expected some: --relevance both"):
+        build(replace(files, questions=tmp_path / "questions.json"), SwapMixConfig(relevance="both"), None)
+    with pytest.raises(ConfigError, match="relevance: got 'all'"):
+        SwapMixConfig(relevance="all")  # type: ignore[arg-type]
+
+
+@pytest.mark.real
+def test_programs_of_real_questions(real_data: Path) -> None:
+    """37 of GQA-OOD's 1,358 tail questions name an object in the program that their annotations lack."""
+    path = real_data / "gqa" / "gqa_ood_val_tail_questions.json"
+    named = programs_of(path)
+    assert sum(bool(program - annotated) for annotated, program in named.values()) == 37
+    reading = _read_questions(path, SwapMixConfig(relevance="both"), None)
+    note = "questions whose program names an object that their annotations lack: 37 of 1,358"
+    assert note in reading.notes
+    found = dict(reading.table.select("question_id", "relevant_objects").iter_rows())
+    assert {name: {part for one in ids for part in one.split(",")} for name, ids in found.items()} == {
+        name: annotated | program for name, (annotated, program) in named.items()
+    }

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shortcut_miner.diagnostics.swapmix.build import build
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig
 from shortcut_miner.diagnostics.swapmix.metrics import NO_SWAP, judge, summary
-from shortcut_miner.diagnostics.swapmix.outputs import SwapMixFolder
+from shortcut_miner.diagnostics.swapmix.plan_folder import SwapMixFolder
 from shortcut_miner.diagnostics.swapmix.results import read_results
 from shortcut_miner.diagnostics.swapmix.score import score, score_any, score_results
 from shortcut_miner.diagnostics.swapmix.shape import read_shape
@@ -269,6 +269,7 @@ def test_scores_are_written(folder: Path, tmp_path: Path) -> None:
         "README.md",
         "scores.parquet",
         "class_flips.parquet",
+        "per_question.parquet",
         "scores.json",
         "scores.md",
         "scores.tex",
