@@ -9,16 +9,24 @@ from shortcut_miner.scoring.bootstrap import numbered, percentile_interval, rati
 
 _LEVEL = 0.95
 # Metric -> what of which pairs it is the share of, and, for accuracies, what counts once.
-_SHARES = {
+_SHARES: dict[str, tuple[str, str | None, str | None]] = {
     "rad": ("augmented_right", "original_right", None),
     "rad_backward": ("original_right", "augmented_right", None),
     "accuracy_original": ("original_right", None, "original_id"),
     "accuracy_augmented": ("augmented_right", None, "augmented_id"),
 }
+# Accuracies of up to ten annotators are whole numbers of these.
+_STEPS = 75_600
 
 
 def differences_from(
-    judged: pl.DataFrame, baseline: str, groups: tuple[str, ...], *, resamples: int, seed: int
+    judged: pl.DataFrame,
+    baseline: str,
+    groups: tuple[str, ...],
+    *,
+    official: tuple[str, ...] = (),
+    resamples: int,
+    seed: int,
 ) -> pl.DataFrame:
     """Return each model's score minus the baseline's, with paired bootstrap intervals.
 
@@ -31,6 +39,9 @@ def differences_from(
         One of the models.
     groups : tuple of str
         Columns to group by, each on its own; beside all pairs.
+    official : tuple of str
+        Sides ("original", "augmented") whose official accuracy is compared too; in percent in the column
+        original_accuracy or augmented_accuracy.
     resamples, seed : int
         Of the bootstrap over images; all models share the draws.
 
@@ -46,7 +57,8 @@ def differences_from(
     resample, and their difference taken. A resample where one is a share of nothing is left out.
     """
     found = []
-    for metric, (part, whole, once) in _SHARES.items():
+    shares = _SHARES | {f"vqa_accuracy_{side}": (f"{side}_accuracy", None, f"{side}_id") for side in official}
+    for metric, (part, whole, once) in shares.items():
         for by in ((), *((name,) for name in groups)):
             rows = (
                 judged
@@ -69,9 +81,12 @@ def _differences(
 ) -> pl.DataFrame:
     models, series = numbered(rows["model"])
     counted = np.ones(len(rows), np.int64) if whole is None else rows[whole].to_numpy().astype(np.int64)
-    right = rows[part].to_numpy().astype(np.int64) * counted
+    # In whole steps, which add up exactly.
+    per_row = 1 if rows.schema[part] == pl.Boolean else 100 * _STEPS
+    steps = rows[part].cast(pl.Float64).to_numpy() * (1 if per_row == 1 else _STEPS)
+    right = np.rint(steps).astype(np.int64) * counted
     sums = resampled_sums(
-        rows, (right, counted, np.ones(len(rows))), series, len(models),
+        rows, (right, counted * per_row, np.ones(len(rows))), series, len(models),
         by=by, clusters="image_id", resamples=resamples, seed=seed,
     )  # fmt: skip
     names = models.to_list()
