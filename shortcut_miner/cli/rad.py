@@ -51,6 +51,8 @@ _HEADINGS = {
     "rad_backward": "RAD(augmented, original)",
     "accuracy_original": "accuracy, original",
     "accuracy_augmented": "accuracy, augmented",
+    "vqa_accuracy_original": "official VQA accuracy, original",
+    "vqa_accuracy_augmented": "official VQA accuracy, augmented",
 }
 
 

@@ -9,6 +9,7 @@ import polars as pl
 from shortcut_miner.scoring.bootstrap import numbered, percentile_interval, ratios, resampled_sums
 
 _LEVEL = 0.95
+_STEPS = 75_600  # of a percent: accuracies by up to ten annotators are whole numbers of these
 
 
 def ratio_differences(
@@ -27,11 +28,13 @@ def ratio_differences(
     Parameters
     ----------
     rows : pl.DataFrame
-        The same things of every model: model, image_id, the columns of `by`, `part` and `whole` (Boolean).
+        The same things of every model: model, image_id, the columns of `by`, `whole` (Boolean) and `part`
+        (Boolean, or an accuracy in percent).
     metric : str
         The share's name; ``_difference`` is added.
     part, whole : str, str or None
-        The share is that of the rows with `whole` that also have `part`; of all rows for None.
+        The share is that of the rows with `whole` that also have `part`, or their mean accuracy; of all rows
+        for None.
     by : sequence of str
         Columns to group by, each on its own; without any, all rows together.
     baseline : str
@@ -63,9 +66,12 @@ def ratio_differences(
     """
     models, series = numbered(rows["model"])
     counted = np.ones(len(rows), np.int64) if whole is None else rows[whole].to_numpy().astype(np.int64)
-    right = rows[part].to_numpy().astype(np.int64) * counted
+    # Accuracies in whole steps, which add up exactly.
+    steps = 1 if rows.schema[part] == pl.Boolean else _STEPS
+    whole_row = 1 if steps == 1 else 100 * _STEPS
+    right = np.rint(rows[part].cast(pl.Float64).to_numpy() * steps).astype(np.int64) * counted
     sums = resampled_sums(
-        rows, (right, counted, np.ones(len(rows))), series, len(models),
+        rows, (right, counted * whole_row, np.ones(len(rows))), series, len(models),
         by=by, clusters="image_id", resamples=resamples, seed=seed,
     )  # fmt: skip
     names = models.to_list()

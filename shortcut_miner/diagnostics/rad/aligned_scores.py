@@ -13,12 +13,13 @@ from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import sentence_warning
 from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
-from shortcut_miner.scoring.scorers import Choice, differing_in_form, fitting_choice
+from shortcut_miner.scoring.scorers import Choice, differing_in_form, fitting_choice, fitting_scorers
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.text import answer_forms
 
 COMMAND = "rad score"
 METRICS = ("rad", "rad_backward", "accuracy_original", "accuracy_augmented")
+OFFICIAL = {"original": "vqa_accuracy_original", "augmented": "vqa_accuracy_augmented"}
 _BY_TYPE, _BY_FORM = "augmentation", "form"
 
 
@@ -29,10 +30,11 @@ class ScoreReport(reports.ScoreReport):
     Attributes
     ----------
     scores : pl.DataFrame
-        metric (rad, rad_backward, accuracy_original, accuracy_augmented, in percent), group ("overall",
-        "augmentation", or on a build "form"), subgroup (a form with its type, such as "how-many: bare"),
-        scorer, model, value, n, low, high; n is the number of pairs (or questions) that the share is of, and
-        value is null where that is 0.
+        metric (rad, rad_backward, accuracy_original, accuracy_augmented, in percent; of a side whose
+        questions all have ten or more annotators' answers also vqa_accuracy_original, vqa_accuracy_augmented:
+        the official VQA accuracy), group ("overall", "augmentation", or on a build "form"), subgroup (a form
+        with its type, such as "how-many: bare"), scorer, model, value, n, low, high; n is the number of pairs
+        (or questions) that the share is of, and value is null where that is 0.
     counts : pl.DataFrame
         model, augmentation (null: overall), pairs, original_right, augmented_right, both_right.
     differences : pl.DataFrame or None
@@ -80,6 +82,7 @@ def score_aligned(
         _Side("augmented", aligned.augmented, aligned.pairs["augmented_id"], augmented),
     )
     choices = {side: side.choice() for side in sides} if config.correct == "soft" else {}
+    official = {side.name: OFFICIAL[side.name] for side in sides if side.has_official_accuracy()}
     rights = {side.name: {model: side.right(model, config) for model in original} for side in sides}
     judged = pl.concat(
         _judged(aligned, {name: rights[name][model] for name in rights}).with_columns(model=pl.lit(model))
@@ -91,14 +94,21 @@ def score_aligned(
     parts = [
         _conditional(judged, "augmented_right", "original_right", "rad", config),
         _conditional(judged, "original_right", "augmented_right", "rad_backward", config),
-        _accuracy(judged, "original_right", "original_id", "accuracy_original", config),
-        _accuracy(judged, "augmented_right", "augmented_id", "accuracy_augmented", config),
+        *(
+            _accuracy(judged, 100.0 * pl.col(f"{side}_right"), f"{side}_id", f"accuracy_{side}", config)
+            for side in OFFICIAL
+        ),
+        *(
+            _accuracy(judged, pl.col(f"{side}_accuracy"), f"{side}_id", metric, config)
+            for side, metric in official.items()
+        ),
     ]
+    metrics = (*METRICS, *official.values())
     return ScoreReport(
         command=COMMAND,
-        scores=_complete(pl.concat(parts), models, groups, _scorer(config, choices)),
+        scores=_complete(pl.concat(parts), metrics, models, groups, _scorer(config, choices)),
         counts=_counts(judged, models, kinds),
-        differences=_compared(judged, config, _scorer(config, choices)),
+        differences=_compared(judged, config, tuple(official), _scorer(config, choices)),
         notes=tuple(f"{side.name}: {note}" for side, choice in choices.items() for note in choice.notes),
         warnings=tuple(text for side in sides for text in side.warnings(rights[side.name]))
         + tuple(text for side, choice in choices.items() for text in side.form_warnings(choice)),
@@ -126,9 +136,22 @@ class _Side:
             )
         return fitting_choice(asked)
 
+    def has_official_accuracy(self) -> bool:
+        """Return whether every question that the pairs name has the ten answers that it was made for."""
+        return fitting_scorers(self._named(self.questions)).unique().to_list() == ["vqa-official"]
+
     def right(self, model: str, config: ScoreConfig) -> pl.DataFrame:
-        """Return question_id and whether the model's answer is right, for questions that the pairs name."""
-        return _right(self.questions, self._named(self.answers[model]), config)
+        """Return question_id, whether the model's answer is right, and its official accuracy (or null).
+
+        Of the questions that the pairs name.
+        """
+        answers = self._named(self.answers[model])
+        right = _right(self.questions, answers, config)
+        if not self.has_official_accuracy():
+            return right.with_columns(accuracy=pl.lit(None, pl.Float64))
+        asked = self.questions.join(answers.select("question_id"), on="question_id", how="semi")
+        scored = score_questions(asked, answers, scorer="vqa-official").select("question_id", "accuracy")
+        return right.join(scored, on="question_id", how="left", validate="1:1", maintain_order="left")
 
     def warnings(self, rights: Mapping[str, pl.DataFrame]) -> Iterator[str]:
         """Give a warning for each model that seems to answer in sentences."""
@@ -157,10 +180,12 @@ class _Side:
 
 
 def _judged(aligned: Aligned, rights: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """Return the pairs with image_id (the original's), original_right and augmented_right."""
+    """Return the pairs with image_id (the original's) and, of both sides, _right and _accuracy."""
     judged = aligned.pairs
     for side, table in rights.items():
-        right = table.rename({"question_id": f"{side}_id", "right": f"{side}_right"})
+        right = table.rename(
+            {"question_id": f"{side}_id", "right": f"{side}_right", "accuracy": f"{side}_accuracy"}
+        )
         judged = judged.join(right, on=f"{side}_id", how="left", validate="m:1", maintain_order="left")
     images = aligned.originals.select("image_id", original_id="question_id")
     return judged.join(images, on="original_id", how="left", validate="m:1", maintain_order="left")
@@ -202,9 +227,11 @@ def _conditional(
     return kept.with_columns(group=named)
 
 
-def _accuracy(judged: pl.DataFrame, right: str, key: str, name: str, config: ScoreConfig) -> pl.DataFrame:
-    """Return the share of distinct questions with `right`, overall, per type and per form."""
-    metric = judged.with_columns((pl.col(right).cast(pl.Float64) * 100).alias(name))
+def _accuracy(
+    judged: pl.DataFrame, accuracy: pl.Expr, key: str, name: str, config: ScoreConfig
+) -> pl.DataFrame:
+    """Return the mean accuracy of distinct questions, overall, per type and per form."""
+    metric = judged.with_columns(accuracy.alias(name))
     options = {"metric": name, "resamples": config.resamples, "seed": config.seed}
     once = metric.unique(["model", key], keep="first", maintain_order=True)
     overall = summarise(once, **options)  # type: ignore[arg-type]
@@ -216,16 +243,18 @@ def _accuracy(judged: pl.DataFrame, right: str, key: str, name: str, config: Sco
     return pl.concat([overall, *grouped])
 
 
-def _compared(judged: pl.DataFrame, config: ScoreConfig, scorer: str) -> pl.DataFrame | None:
+def _compared(
+    judged: pl.DataFrame, config: ScoreConfig, official: tuple[str, ...], scorer: str
+) -> pl.DataFrame | None:
     if config.baseline is None or judged["model"].n_unique() < 2:
         return None
     groups, options = (_BY_TYPE, _BY_FORM), {"resamples": config.resamples, "seed": config.seed}
-    found = differences_from(judged, config.baseline, groups, **options)
+    found = differences_from(judged, config.baseline, groups, official=official, **options)
     return found.select(
         "metric",
         "group",
         "subgroup",
-        pl.lit(scorer).alias("scorer"),
+        _with_official(scorer),
         pl.exclude("metric", "group", "subgroup"),
     )
 
@@ -239,19 +268,29 @@ def _scorer(config: ScoreConfig, choices: Mapping[_Side, Choice]) -> str:
     return f"soft >= {config.threshold:g}{told}"
 
 
+def _with_official(scorer: str) -> pl.Expr:
+    """Return the column `scorer`: the official accuracy has its own."""
+    is_official = pl.col("metric").str.starts_with("vqa_accuracy")
+    return pl.when(is_official).then(pl.lit("vqa-official")).otherwise(pl.lit(scorer)).alias("scorer")
+
+
 def _complete(
-    scores: pl.DataFrame, models: list[str], groups: list[tuple[str, str]], scorer: str
+    scores: pl.DataFrame,
+    metrics: tuple[str, ...],
+    models: list[str],
+    groups: list[tuple[str, str]],
+    scorer: str,
 ) -> pl.DataFrame:
     """Return a row for every metric, group and model in their order; a share of nothing is null."""
     cells = [(metric, group, subgroup, model)
-             for metric in METRICS
+             for metric in metrics
              for group, subgroup in groups
              for model in models]  # fmt: skip
     keys = ["metric", "group", "subgroup", "model"]
     grid = pl.DataFrame(cells, schema=dict.fromkeys(keys, pl.String), orient="row")
     full = grid.join(scores, on=keys, how="left", validate="1:1", maintain_order="left")
     return full.select(
-        *keys[:3], pl.lit(scorer).alias("scorer"), "model", "value", pl.col("n").fill_null(0), "low", "high"
+        *keys[:3], _with_official(scorer), "model", "value", pl.col("n").fill_null(0), "low", "high"
     )
 
 

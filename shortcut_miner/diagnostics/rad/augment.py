@@ -89,7 +89,7 @@ def augment_questions(
         pools = answer_pools(sources.eligible, config.pool_by) if pools is None else pools
         drawn, undrawn = draw_answers(sources.eligible, pools, config)
     with timed(costs, "phrase", on_stage):
-        made = with_surfaces(drawn, config.mode, config.surface)
+        made = with_surfaces(drawn, config.mode, config.surface, mends_slips=config.mends_slips)
         targets = [soft_targets(drawn).alias("target")] if config.soft_targets else []
     augmentations = (
         made.select(

@@ -20,7 +20,7 @@ from shortcut_miner.options import (
 
 TYPES = ("colors", "how-many", "what-kind")
 PAPER_FORMS = ("are", "are-there", "bare", "no-verb")
-FORMS = (*PAPER_FORMS, "seen", "color-are")
+FORMS = (*PAPER_FORMS, "seen", "modified", "does-have", "have", "number-words", "color-are", "what-type")
 
 Preset = Literal["paper", "balanced"]
 Draw = Literal["paper", "balanced"]
@@ -124,8 +124,9 @@ class RadConfig:
     mode : {"grammar", "literal"}
         What-kind questions as the paper's examples have them (Is this animal an elephant?), or by its rule.
     forms : str, optional
-        Forms of questions to use, with commas: of how many are, are-there, bare, no-verb, seen; of colours,
-        beside the paper's, color-are; or paper (the first four), or all.
+        Forms of questions to use, with commas: of how many are, are-there, bare, no-verb (paper for these),
+        seen, modified, does-have, have, number-words; of colours, beside the paper's, color-are; of kinds
+        what-type; or all.
     pool_by : {"type", "subject"}
         Draw the answer of a what-kind "no" from all answers, or from those given about the same subject.
     exclude_annotators : bool
@@ -192,6 +193,11 @@ class RadConfig:
     def chosen_forms(self) -> tuple[str, ...]:
         """The forms of questions to use."""
         return tuple((self.forms or "").split(","))
+
+    @property
+    def mends_slips(self) -> bool:
+        """Whether what spoils sentences in the paper's forms is skipped or mended: with any further form."""
+        return not {*self.chosen_forms} <= {*PAPER_FORMS}
 
 
 def _listed(name: str, value: str | None, known: tuple[str, ...]) -> str:

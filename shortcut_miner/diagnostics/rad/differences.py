@@ -5,7 +5,7 @@ import polars as pl
 from shortcut_miner.scoring.ratio_differences import ratio_differences
 
 # Metric -> what of which pairs it is the share of, and, for accuracies, what counts once.
-_SHARES = {
+_SHARES: dict[str, tuple[str, str | None, str | None]] = {
     "rad": ("augmented_right", "original_right", None),
     "rad_backward": ("original_right", "augmented_right", None),
     "accuracy_original": ("original_right", None, "original_id"),
@@ -14,7 +14,13 @@ _SHARES = {
 
 
 def differences_from(
-    judged: pl.DataFrame, baseline: str, groups: tuple[str, ...], *, resamples: int, seed: int
+    judged: pl.DataFrame,
+    baseline: str,
+    groups: tuple[str, ...],
+    *,
+    official: tuple[str, ...] = (),
+    resamples: int,
+    seed: int,
 ) -> pl.DataFrame:
     """Return each model's score minus the baseline's, with paired bootstrap intervals.
 
@@ -27,6 +33,9 @@ def differences_from(
         One of the models.
     groups : tuple of str
         Columns to group by, each on its own; beside all pairs.
+    official : tuple of str
+        Sides ("original", "augmented") whose official accuracy is compared too; in percent in the column
+        original_accuracy or augmented_accuracy.
     resamples, seed : int
         Of the bootstrap over images; all models share the draws.
 
@@ -37,7 +46,8 @@ def differences_from(
         null where one of both is a share of nothing; n UInt32: pairs, or questions; low, high Float64.
     """
     found = []
-    for metric, (part, whole, once) in _SHARES.items():
+    shares = _SHARES | {f"vqa_accuracy_{side}": (f"{side}_accuracy", None, f"{side}_id") for side in official}
+    for metric, (part, whole, once) in shares.items():
         for by in ((), *((name,) for name in groups)):
             rows = (
                 judged

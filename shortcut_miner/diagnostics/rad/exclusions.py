@@ -10,7 +10,7 @@ import polars as pl
 
 from shortcut_miner.diagnostics.rad.colors import are_compatible, color_set, mentioned_colors
 from shortcut_miner.diagnostics.rad.language import ANY_NUMBER, mentioned_numbers
-from shortcut_miner.diagnostics.rad.what_kind import content_words
+from shortcut_miner.diagnostics.rad.what_kind import content_words, is_a_property
 from shortcut_miner.text import normalise_answer
 
 Pairs = pl.DataFrame  # row UInt32, position UInt32 (of the pool's answer), each pair once
@@ -20,7 +20,12 @@ _FORBIDDEN = {"pool": pl.String, "subject": pl.String, "said": pl.String, "posit
 
 
 def excluded_answers(
-    rows: pl.DataFrame, pools: pl.DataFrame, *, exclude_annotators: bool, exclude_doubtful: bool = False
+    rows: pl.DataFrame,
+    pools: pl.DataFrame,
+    *,
+    exclude_annotators: bool,
+    exclude_doubtful: bool = False,
+    exclude_properties: bool = False,
 ) -> Pairs:
     """Return the answers of its pool that each row must not be asked with.
 
@@ -35,6 +40,8 @@ def excluded_answers(
         alone (after VQA normalisation; for colours, sets that contain it or are contained in it).
     exclude_doubtful : bool
         Also numbers between the least and the most that annotators gave.
+    exclude_properties : bool
+        Also adjectives and colours where a kind was given that has nothing of them: a cow may be brown.
 
     Returns
     -------
@@ -50,6 +57,8 @@ def excluded_answers(
     parts.append(_ones(rows, pools))
     if exclude_doubtful:
         parts.append(_between(_said(rows, exclude_annotators=True), pools))
+    if exclude_properties:
+        parts.append(_properties(rows, pools))
     return pl.concat([pl.DataFrame(schema=_SCHEMA), *parts]).unique().sort("row", "position")
 
 
@@ -160,6 +169,19 @@ def _between(said: pl.DataFrame, pools: pl.DataFrame) -> Pairs:
         pl.col("number") <= pl.col("high"),
     )
     return within.select("row", "position")
+
+
+def _properties(rows: pl.DataFrame, pools: pl.DataFrame) -> Pairs:
+    """Return the adjectives and colours for each what-kind row whose own answer is none."""
+    kinds = rows.filter(pl.col("augmentation") == "what-kind")
+    answers = pools.filter(pl.col("augmentation") == "what-kind").select(
+        "pool", "position", said="substitute"
+    )
+    texts = pl.concat([kinds["substance"], answers["said"].rename("substance")]).unique()
+    properties = pl.Series([text for text in texts if is_a_property(text)], dtype=pl.String).implode()
+    named = kinds.filter(~pl.col("substance").is_in(properties)).select("row", "pool")
+    described = answers.filter(pl.col("said").is_in(properties)).select("pool", "position")
+    return named.join(described, on="pool", how="inner").select("row", "position")
 
 
 def _ones(rows: pl.DataFrame, pools: pl.DataFrame) -> Pairs:

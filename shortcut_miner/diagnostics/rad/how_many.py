@@ -20,14 +20,14 @@ NOT_A_MODIFIER = "what follows the noun or 'are' does not modify it"
 SINGULAR = "the noun after 'How many' stands in the singular"
 SECOND_CLAUSE = "a second clause or question follows"
 
-_NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
+NOUNS = frozenset({"NN", "NNS", "NNP", "NNPS"})
+FIRST = 2  # tokens: How, many, and then the noun
 _FINITE = frozenset({"VBP", "VBZ", "VBD", "MD", "VB"})
 _FORMS_OF_BE = frozenset({"are", "is", "am", "was", "were", "be"})
 _AUXILIARIES = _FORMS_OF_BE | {"do", "does", "did", "have", "has", "had"}
 _WH = frozenset({"WDT", "WP", "WP$", "WRB"})
 _ADVERBS = frozenset({"RB", "RBR", "RBS"})
 _SEEING = (["can", "be", "seen"], ["can", "you", "see"], ["do", "you", "see"])
-_FIRST = 2  # tokens: How, many, and then the noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,31 +39,39 @@ class Counted:
     reason : str or None
         Why it gives no augmentation.
     form : str
-        "are", "are-there", "bare" (nothing but nouns), "no-verb" or "seen" (can be seen, do you see).
+        "are", "are-there", "bare" (nothing but nouns), "no-verb" or "seen" (can be seen, do you see); or one
+        of :mod:`.further_forms`.
     plural, singular : str or None
         What follows the number; singular is None where one can't be asked for.
+    opening : str or None
+        What stands before the number; None: "Are there" or "Is there".
     """
 
     reason: str | None = None
     form: str | None = None
     plural: str | None = None
     singular: str | None = None
+    opening: str | None = None
 
 
 def parse_how_many(doc: "Doc") -> Counted:
     """Return what a tagged question gives; its last token is the question mark."""
     tokens = doc[: len(doc) - 1]
-    if len(tokens) <= _FIRST or tokens[_FIRST].pos_ != "NOUN":
+    if len(tokens) <= FIRST or tokens[FIRST].pos_ != "NOUN":
         return Counted(NOT_A_NOUN)
-    head = _noun_end(tokens)
-    if tokens[head].tag_ == "NN" and any(token.tag_ == "NNS" for token in tokens[_FIRST:head]):
+    return parse_from_noun(tokens, noun_end(tokens, FIRST))
+
+
+def parse_from_noun(tokens: "Span", head: int) -> Counted:
+    """Return what a question gives whose head noun stands at a position."""
+    if tokens[head].tag_ == "NN" and any(token.tag_ == "NNS" for token in tokens[FIRST:head]):
         return Counted(NOT_A_MODIFIER)  # "How many tracks exit here?": the tagger took a verb for a noun
-    verb = _main_verb(tokens, head + 1)
+    verb = main_verb(tokens, head + 1)
     if verb is None:
         return _without_verb(tokens, head)
     if tokens[verb].lower_ != "are":
         return _seen(tokens, head, verb)
-    if any(_is_wh(token) for token in tokens[head + 1 : verb]):
+    if any(is_wh(token) for token in tokens[head + 1 : verb]):
         return Counted(RELATIVE)
     rest = tokens[verb + 1 :]
     is_there = len(rest) > 0 and rest[0].lower_ == "there"
@@ -72,68 +80,68 @@ def parse_how_many(doc: "Doc") -> Counted:
         return Counted(NOT_A_MODIFIER)
     if is_there and len(rest) and not _is_after_there(rest):
         return Counted(NOT_A_MODIFIER)
-    if _has_second_clause(tokens[head + 1 :]):
+    if has_second_clause(tokens[head + 1 :]):
         return Counted(SECOND_CLAUSE)
-    return _counted("are-there" if is_there else "are", tokens, head, verb, rest)
+    return counted("are-there" if is_there else "are", tokens, head, verb, rest)
 
 
 def _seen(tokens: "Span", head: int, verb: int) -> Counted:
     """Return what "How many S can be seen REST?" gives, and "can you see", "do you see"."""
     said = [token.lower_ for token in tokens[verb : verb + 3]]
     rest = tokens[verb + 3 :]
-    if said not in _SEEING or any(_is_wh(token) for token in tokens[head + 1 : verb]):
+    if said not in _SEEING or any(is_wh(token) for token in tokens[head + 1 : verb]):
         return Counted(OTHER_VERB)
-    if tokens[head].tag_ == "NN" and not _is_counted(tokens[head].lower_):
+    if tokens[head].tag_ == "NN" and not is_counted(tokens[head].lower_):
         return Counted(SINGULAR)
     if len(rest) and not _is_modifier(rest):
         return Counted(NOT_A_MODIFIER)
-    if _has_second_clause(tokens[head + 1 :]):
+    if has_second_clause(tokens[head + 1 :]):
         return Counted(SECOND_CLAUSE)
-    return _counted("seen", tokens, head, verb, rest, state="visible")
+    return counted("seen", tokens, head, verb, rest, state="visible")
 
 
-def _is_counted(noun: str) -> bool:
+def is_counted(noun: str) -> bool:
+    """Return whether a noun can stand after a number above one."""
     return is_plural(noun) or noun in words("modifiers", "nouns", "one_form")
 
 
 def _without_verb(tokens: "Span", head: int) -> Counted:
     rest = tokens[head + 1 :]
     if not len(rest):
-        return _counted("bare", tokens, head, len(tokens), rest)
+        return counted("bare", tokens, head, len(tokens), rest)
     follows_possessive = rest[0].tag_ == "POS" and (len(rest) == 1 or _is_modifier(rest[1:]))
-    is_list = rest[0].tag_ == "CC" and len(rest) > 1 and rest[1].tag_ in _NOUNS
+    is_list = rest[0].tag_ == "CC" and len(rest) > 1 and rest[1].tag_ in NOUNS
     if not (follows_possessive or is_list or _is_modifier(rest)):
         return Counted(NOT_A_MODIFIER)
-    if _has_second_clause(rest):
+    if has_second_clause(rest):
         return Counted(SECOND_CLAUSE)
-    return _counted("no-verb", tokens, head, len(tokens), rest[:0])
+    return counted("no-verb", tokens, head, len(tokens), rest[:0])
 
 
-def _noun_end(tokens: "Span") -> int:
-    """Return the position of the head noun: the last of the nouns that follow each other."""
-    at = _FIRST
+def noun_end(tokens: "Span", at: int) -> int:
+    """Return the position of the head noun: the last of the nouns that follow each other from `at` on."""
     while at + 1 < len(tokens):
         following = tokens[at + 1]
         is_joint = following.tag_ in ("HYPH", "POS") and at + 2 < len(tokens)
-        if following.tag_ in _NOUNS:
+        if following.tag_ in NOUNS:
             at += 1
-        elif is_joint and tokens[at + 2].tag_ in _NOUNS:
+        elif is_joint and tokens[at + 2].tag_ in NOUNS:
             at += 2
         else:
             return at
     return at
 
 
-def _main_verb(tokens: "Span", start: int) -> int | None:
+def main_verb(tokens: "Span", start: int) -> int | None:
     """Return the position of the first finite verb; a past tense before a later verb is a participle."""
     for at in range(start, len(tokens)):
         token = tokens[at]
-        if token.tag_ not in _FINITE and token.lower_ not in _AUXILIARIES:
+        if not is_finite(token):
             continue
         if token.tag_ == "VB" and tokens[at - 1].tag_ == "TO":
             continue
         if token.tag_ == "VBD" and token.lower_ not in _AUXILIARIES:
-            later = _main_verb(tokens, at + 1)
+            later = main_verb(tokens, at + 1)
             return at if later is None else later
         return at
     return None
@@ -161,10 +169,10 @@ def _is_modifier(rest: "Span") -> bool:
 
 def _is_after_there(rest: "Span") -> bool:
     """Return whether this can follow "are there": not a noun phrase of its own."""
-    return rest[0].tag_ not in ("DT", "PRP", "PRP$", *_NOUNS, "CD", "EX") and rest[0].text not in "\"'"
+    return rest[0].tag_ not in ("DT", "PRP", "PRP$", *NOUNS, "CD", "EX") and rest[0].text not in "\"'"
 
 
-def _has_second_clause(rest: "Span") -> bool:
+def has_second_clause(rest: "Span") -> bool:
     """Return whether a conjunction or comma leads to a verb or a question word."""
     for at in range(len(rest) - 1):
         if rest[at].tag_ == "CC" or rest[at].text == ",":
@@ -178,12 +186,19 @@ def _has_second_clause(rest: "Span") -> bool:
     return False
 
 
-def _is_wh(token: "Token") -> bool:
+def is_finite(token: "Token") -> bool:
+    """Return whether a word may be a sentence's verb, or helps it."""
+    return token.tag_ in _FINITE or token.lower_ in _AUXILIARIES
+
+
+def is_wh(token: "Token") -> bool:
+    """Return whether a word opens a question or a relative clause."""
     return token.tag_ in _WH or token.lower_ == "that"
 
 
-def _counted(form: str, tokens: "Span", head: int, verb: int, rest: "Span", state: str = "") -> Counted:
-    before = tokens[_FIRST:head].text_with_ws if head > _FIRST else ""
+def counted(form: str, tokens: "Span", head: int, verb: int, rest: "Span", state: str = "") -> Counted:
+    """Return what follows the number: all words up to the verb, a state such as "visible", and the rest."""
+    before = tokens[FIRST:head].text_with_ws if head > FIRST else ""
     noun = tokens[head]
     after = tokens[head + 1 : verb].text
     following = " ".join(filter(None, (state, rest.text if len(rest) else "")))

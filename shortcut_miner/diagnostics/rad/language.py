@@ -38,6 +38,9 @@ _BELOW = frozenset({"less", "under", "fewer", "below", "most", "up"})
 _VAGUE = frozenset({"bunch", "dozens", "hundreds", "lot", "lots", "many", "numerous", "thousands", "tons"})
 _MANY = 10
 _NUMBERS = {word: number for number, word in enumerate(_NUMBER_WORDS)}
+_TEN_WORDS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_TENS = {word: 10 * number for number, word in enumerate(_TEN_WORDS, start=2)}
+_WRITTEN = {"none": 0} | _NUMBERS | _TENS
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +236,35 @@ def number_word(number: int) -> str:
     ('zero', 'twenty', '21')
     """
     return _NUMBER_WORDS[number] if number < len(_NUMBER_WORDS) else str(number)
+
+
+def written_number(answer: str, question: str) -> str | None:
+    """Return in digits the one number that an answer gives in a phrase; None where it says more.
+
+    Beside the number nothing but words that add nothing may stand, or words of the question.
+
+    Examples
+    --------
+    >>> [written_number(one, "How many dogs") for one in ("Two", "just 7 dogs", "twenty-one", "none")]
+    ['2', '7', '21', '0']
+    >>> [written_number(one, "How many dogs") for one in ("2 or 3", "about 5", "many", "4-18-45")]
+    [None, None, None, None]
+    """
+    adding_nothing = words("modifiers", "beside_numbers") | {*re.findall(r"[a-z]+", question.lower())}
+    text = _COMMA_OF_THOUSANDS.sub("", answer.lower())
+    text = re.sub(rf"\b({'|'.join(_TENS)})[\s-]+({'|'.join(_NUMBER_WORDS[1:10])})\b", _joined_tens, text)
+    parts = re.findall(r"[^\W\d_]+|\d+|[^\w\s.!]", text)
+    found = [
+        str(_WRITTEN[part] if part in _WRITTEN else int(part))
+        for part in parts
+        if part in _WRITTEN or part.isdecimal()
+    ]
+    beside = {part for part in parts if part not in _WRITTEN and not part.isdecimal()}
+    return found[0] if len(found) == 1 and beside <= adding_nothing else None
+
+
+def _joined_tens(found: re.Match[str]) -> str:
+    return str(_TENS[found[1]] + _NUMBERS[found[2]])
 
 
 def mentioned_numbers(answer: str) -> tuple[tuple[int, int], ...]:

@@ -83,6 +83,7 @@ def draw_answers(
         pools,
         exclude_annotators=config.exclude_annotators,
         exclude_doubtful=bool(config.exclude_doubtful),
+        exclude_properties=config.mends_slips,
     )
     first, total = _pool_bounds(rows, pools)
     weights = pools["count"].to_numpy().astype(np.int64)

@@ -11,9 +11,16 @@ import polars as pl
 from shortcut_miner.diagnostics.rad.agreement import agreement
 from shortcut_miner.diagnostics.rad.colors import color_set, is_multicolored, offers_colors
 from shortcut_miner.diagnostics.rad.config import TYPES, RadConfig
-from shortcut_miner.diagnostics.rad.how_many import OTHER_VERB, Counted, parse_how_many
-from shortcut_miner.diagnostics.rad.language import Tagger, load_tagger
-from shortcut_miner.diagnostics.rad.what_kind import MAX_SUBJECT_WORDS, has_article, names_a_kind
+from shortcut_miner.diagnostics.rad.further_forms import parse_forms
+from shortcut_miner.diagnostics.rad.how_many import Counted
+from shortcut_miner.diagnostics.rad.language import Tagger, load_tagger, written_number
+from shortcut_miner.diagnostics.rad.what_kind import (
+    MAX_SUBJECT_WORDS,
+    has_article,
+    is_a_sentence,
+    is_of_many,
+    names_a_kind,
+)
 from shortcut_miner.diagnostics.rad.word_lists import words
 
 YES_NO = "a yes/no question"
@@ -28,6 +35,7 @@ NO_SINGULAR = "the answer is 1, but the question fits no single one"
 ARTICLE_INSIDE = "an article inside the subject"
 LONG_SUBJECT = f"a subject of more than {MAX_SUBJECT_WORDS} words"
 NO_NOUN_PHRASE = "the subject is no noun phrase"
+PLURAL_SUBJECT = "the subject stands in the plural"
 NO_KIND = "the answer names no kind"
 TOO_FEW_AGREE = "too few annotators agree on the answer"
 MULTICOLORED = "an annotator says that it has many colours"
@@ -37,8 +45,13 @@ _OPENINGS = {
     "how-many": r"(?i)^how many (.+)$",
     "what-kind": r"(?i)^what kind of (.+) is this$",
 }
-_PLURAL_COLORS = r"(?i)^what color (?:is|are) the (.+)$"
-_COUNTED = {"reason": pl.String, "form": pl.String, "plural": pl.String, "singular": pl.String}
+# Form -> the opening of its type where it is chosen.
+_WIDER_OPENINGS = {
+    "color-are": ("colors", r"(?i)^what color (?:is|are) the (.+)$"),
+    "what-type": ("what-kind", r"(?i)^what (?:kind|sort|type) of (.+) is (?:this|that)$"),
+}
+_COUNTED = dict.fromkeys(("reason", "form", "plural", "singular", "opening"), pl.String)
+NUMBER_WORDS = "number-words"
 _MAX_DIGITS = 9
 
 
@@ -50,7 +63,7 @@ class Sources:
     ----------
     eligible : pl.DataFrame
         The columns of ``schemas.Questions`` and: augmentation (type), form, subject (S), plural and singular
-        (of how-many), substance (the answer as it may be asked for).
+        (of how-many), opening (null: the usual one), substance (the answer as it may be asked for).
     skipped : pl.DataFrame
         question_id, augmentation (null: no opening), reason.
     tagger : Tagger or None
@@ -86,20 +99,19 @@ def find_sources(questions: pl.DataFrame, config: RadConfig) -> Sources:
     asked = opened.filter(_is_type("how-many") & pl.col("reason").is_null())["body"].unique().sort()
     if len(asked):
         tagger = load_tagger(config.spacy_model)
-    counted = _counted_table(asked, tagger)
-    if "seen" not in config.chosen_forms:
-        counted = _without_form(counted, "seen", OTHER_VERB)
+    counted = _counted_table(asked, tagger, config)
     opened = (
         opened.join(counted, on="body", how="left", validate="m:1", maintain_order="left")
-        .with_columns(form=_form())
+        .with_columns(form=_form(), opening=_special_opening())
         .with_columns(reason=pl.coalesce("reason", "counted_reason"))
     )
-    opened = _with_answer_checks(opened)
+    opened = _with_answer_checks(_with_numbers_in_digits(opened, config), config)
     opened = opened.with_columns(reason=pl.coalesce("reason", *_late_reasons(config)))
     opened = _with_doubts(opened, config)
     eligible = opened.filter(pl.col("reason").is_null()).select(
-        *questions.columns, "augmentation", "form", "subject", "plural", "singular", substance=_substance()
-    )
+        *questions.columns, "augmentation", "form", "subject", "plural", "singular", "opening",
+        substance=_substance(),
+    )  # fmt: skip
     skipped = opened.filter(pl.col("reason").is_not_null()).select("question_id", "augmentation", "reason")
     return Sources(eligible, skipped, tagger)
 
@@ -125,7 +137,7 @@ def _opening(config: RadConfig) -> pl.Expr:
 
 
 def _openings(config: RadConfig) -> dict[str, str]:
-    return _OPENINGS | ({"colors": _PLURAL_COLORS} if "color-are" in config.chosen_forms else {})
+    return _OPENINGS | dict(_WIDER_OPENINGS[form] for form in config.chosen_forms if form in _WIDER_OPENINGS)
 
 
 def _subject(config: RadConfig) -> pl.Expr:
@@ -159,38 +171,62 @@ def _first_reason(*cases: tuple[pl.Expr, str]) -> pl.Expr:
     )
 
 
-def _counted_table(bodies: pl.Series, tagger: Tagger | None) -> pl.DataFrame:
-    """Return body, counted_reason, counted_form, plural and singular of distinct "How many" questions."""
+def _counted_table(bodies: pl.Series, tagger: Tagger | None, config: RadConfig) -> pl.DataFrame:
+    """Return body and, of distinct "How many" questions, what they give: counted_reason, counted_form, ..."""
     parsed: Iterable[Counted] = ()
     if tagger is not None:
-        parsed = map(parse_how_many, tagger.tag([f"{body}?" for body in bodies]))
+        docs = tagger.tag([f"{body}?" for body in bodies])
+        parsed = (parse_forms(doc, config.chosen_forms) for doc in docs)
     rows = pl.DataFrame([asdict(one) for one in parsed], schema=_COUNTED)
-    rows = rows.rename({"reason": "counted_reason", "form": "counted_form"})
+    rows = rows.rename({name: f"counted_{name}" for name in ("reason", "form", "opening")})
     return rows.with_columns(bodies.rename("body")) if len(bodies) else rows.with_columns(body=pl.lit(""))
 
 
-def _without_form(counted: pl.DataFrame, form: str, reason: str) -> pl.DataFrame:
-    """Give the rows of a form the reason that they have without it."""
-    is_form = (pl.col("counted_form") == form).fill_null(False)
-    empty = [pl.when(~is_form).then(name).alias(name) for name in ("counted_form", "plural", "singular")]
-    return counted.with_columns(
-        *empty, counted_reason=pl.when(is_form).then(pl.lit(reason)).otherwise("counted_reason")
-    )
-
-
 def _form() -> pl.Expr:
-    is_plural = pl.col("body").str.contains(r"(?i)^what color are ")
-    color = pl.when(is_plural).then(pl.lit("color-are")).otherwise(pl.lit("color"))
-    return pl.when(_is_type("colors")).then(color).when(_is_type("how-many")).then("counted_form")
+    """Return the form of a how-many question, and whether others have the paper's opening or a wider one."""
+    body = pl.col("body")
+    forms = [
+        pl.when(_is_type(kind) & ~body.str.contains(_OPENINGS[kind])).then(pl.lit(form))
+        for form, (kind, _) in _WIDER_OPENINGS.items()
+    ]
+    color = pl.when(_is_type("colors")).then(pl.lit("color"))
+    return pl.coalesce(*forms, color, pl.when(_is_type("how-many")).then("counted_form"))
 
 
-def _with_answer_checks(opened: pl.DataFrame) -> pl.DataFrame:
+def _special_opening() -> pl.Expr:
+    is_that = _is_type("what-kind") & pl.col("body").str.contains("(?i)that$")
+    return pl.when(is_that).then(pl.lit("Is that")).when(_is_type("how-many")).then("counted_opening")
+
+
+def _with_numbers_in_digits(opened: pl.DataFrame, config: RadConfig) -> pl.DataFrame:
+    """Write answers such as "two" or "just 7 dogs" in digits, where that form is chosen."""
+    if NUMBER_WORDS not in config.chosen_forms:
+        return opened
+    is_text = pl.col("form").is_in(config.chosen_forms) & ~pl.col("answered").str.contains(r"^\d+$")
+    keys = ("answered", "body")
+    asked = opened.filter(_is_type("how-many") & is_text).select(keys).unique()
+    rows = [(answer, body, written_number(answer, body)) for answer, body in asked.iter_rows()]
+    digits = pl.DataFrame(rows, schema=dict.fromkeys((*keys, "digits"), pl.String), orient="row").drop_nulls()
+    found = opened.join(digits, on=keys, how="left", validate="m:1", maintain_order="left")
+    is_found = _is_type("how-many") & pl.col("digits").is_not_null()
+    return found.with_columns(
+        answered=pl.when(is_found).then("digits").otherwise("answered"),
+        form=pl.when(is_found).then(pl.lit(NUMBER_WORDS)).otherwise("form"),
+    ).drop("digits")
+
+
+def _with_answer_checks(opened: pl.DataFrame, config: RadConfig) -> pl.DataFrame:
     """Add is_color, is_kind and has_article, decided once per distinct text."""
+
+    def is_kind(text: str) -> bool:
+        return names_a_kind(text) and not (config.mends_slips and is_a_sentence(text))
+
     checks = (
         ("colors", "answered", "is_color", lambda text: color_set(text) is not None),
         ("colors", "subject", "offers_colors", offers_colors),
-        ("what-kind", "answered", "is_kind", names_a_kind),
+        ("what-kind", "answered", "is_kind", is_kind),
         ("what-kind", "subject", "has_article", has_article),
+        ("what-kind", "subject", "is_of_many", is_of_many),
     )
     for kind, column, name, check in checks:
         texts = opened.filter(_is_type(kind))[column].drop_nulls().unique()
@@ -231,12 +267,13 @@ def _late_reasons(config: RadConfig) -> list[pl.Expr]:
         _first_reason(
             (_is_type("colors") & pl.col("offers_colors"), OFFERED),
             (_is_type("colors") & ~pl.col("is_color"), NOT_A_COLOR),
-            (_is_type("colors") & is_cut & pl.lit("color-are" in config.chosen_forms), NO_NOUN_PHRASE),
+            (_is_type("colors") & is_cut & pl.lit(config.mends_slips), NO_NOUN_PHRASE),
             (_is_type("how-many") & ~pl.col("form").is_in(config.chosen_forms), FORM_NOT_CHOSEN),
             (_is_type("how-many") & ~is_digits, NOT_DIGITS),
             (_is_type("how-many") & is_one & pl.col("singular").is_null(), NO_SINGULAR),
             (_is_type("what-kind") & pl.col("has_article"), ARTICLE_INSIDE),
             (_is_type("what-kind") & is_long, LONG_SUBJECT),
+            (_is_type("what-kind") & pl.col("is_of_many") & pl.lit(config.mends_slips), PLURAL_SUBJECT),
             (_is_type("what-kind") & ~pl.col("is_kind"), NO_KIND),
         )
     ]

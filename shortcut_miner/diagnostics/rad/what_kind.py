@@ -13,6 +13,9 @@ from shortcut_miner.diagnostics.rad.language import is_plural, singular_noun, wi
 from shortcut_miner.diagnostics.rad.word_lists import words
 
 MAX_SUBJECT_WORDS = 3
+_OPENS_A_SENTENCE = re.compile(
+    r"(?:it|its|they|this|that|these|those|he|she|i|looks?|appears?|seems?)\b", re.IGNORECASE
+)
 _ARTICLES = frozenset({"a", "an", "the"})
 _DENIALS = ("not ", "no ", "can't", "cannot", "cant ", "don't", "dont ", "i don't", "i can't")
 
@@ -36,8 +39,37 @@ def names_a_kind(answer: str) -> bool:
     return bool(lower) and lower not in words("kinds", "non_answers") and not lower.startswith(_DENIALS)
 
 
+def is_a_sentence(answer: str) -> bool:
+    """Return whether an answer is a sentence of its own, in which a kind may be named.
+
+    >>> is_a_sentence("it's a cow"), is_a_sentence("italian"), is_a_sentence("looks like a dog")
+    (True, False, True)
+    """
+    return _OPENS_A_SENTENCE.match(answer) is not None
+
+
+def is_of_many(subject: str) -> bool:
+    """Return whether a subject stands in the plural, as in "What type of animals is this".
+
+    >>> is_of_many("animals"), is_of_many("body of water"), is_of_many("electronics")
+    (True, False, False)
+    """
+    head = _head(subject)
+    return is_plural(head) and head not in words("kinds", "subjects", "mass")
+
+
+def is_a_property(answer: str) -> bool:
+    """Return whether an answer may be true of any kind of thing, whatever else it is: an adjective or colour.
+
+    >>> is_a_property("outdoor"), is_a_property("white"), is_a_property("german shepherd")
+    (True, True, False)
+    """
+    lower = answer.lower()
+    return lower in words("kinds", "adjectives") | words("kinds", "nationalities") or _is_color(lower)
+
+
 @cache
-def what_kind_surface(subject: str, answer: str, mode: Mode) -> tuple[str, str]:
+def what_kind_surface(subject: str, answer: str, mode: Mode, *, with_brands: bool = False) -> tuple[str, str]:
     """Return the yes/no question for a subject and an answer, and the name of its form.
 
     Parameters
@@ -48,6 +80,8 @@ def what_kind_surface(subject: str, answer: str, mode: Mode) -> tuple[str, str]:
         The answer asked for.
     mode : {"grammar", "literal"}
         The surface that fits first, or always ``Is this S O?``.
+    with_brands : bool
+        Put names of makers and airlines before the subject: "an emirates plane".
 
     Returns
     -------
@@ -71,7 +105,8 @@ def what_kind_surface(subject: str, answer: str, mode: Mode) -> tuple[str, str]:
     last = answer.split()[-1].lower()
     if last == head:
         return f"Is this {_with_fitting_article(answer, head)}?", "answer"
-    if _goes_before(answer.lower(), subject.lower(), head):
+    is_brand = with_brands and _is_brand(answer.lower(), head)
+    if is_brand or _goes_before(answer.lower(), subject.lower(), head):
         return f"Is this {_with_fitting_article(f'{answer} {subject}', head)}?", "answer-subject"
     if answer.split()[0].lower() in _ARTICLES or _is_mass(answer.lower()) or is_plural(last):
         return f"Is this {subject} {answer}?", "subject-answer"
@@ -110,8 +145,7 @@ def _goes_before(answer: str, subject: str, head: str) -> bool:
     """Return whether the answer says which kind as a word before the subject."""
     if answer.split()[0] in _ARTICLES:
         return False
-    describing = words("kinds", "adjectives") | words("kinds", "nationalities")
-    if answer in describing | words("kinds", "answers", "attributive") or _is_color(answer):
+    if is_a_property(answer) or answer in words("kinds", "answers", "attributive"):
         return True
     if head in words("kinds", "subjects", "named_by_activity"):
         return False
@@ -122,6 +156,12 @@ def _goes_before(answer: str, subject: str, head: str) -> bool:
     return head in words("kinds", "subjects", "compound") and not (
         " of " in subject or is_plural(last) or _names_itself(answer, head)
     )
+
+
+def _is_brand(answer: str, head: str) -> bool:
+    if answer in words("kinds", "answers", "brands_of_things_made"):
+        return head in words("kinds", "subjects", "made")
+    return answer in words("kinds", "answers", "brands")
 
 
 def _names_itself(answer: str, head: str) -> bool:

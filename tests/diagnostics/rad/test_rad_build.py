@@ -219,7 +219,8 @@ def test_pools_of_another_build(built: Path, tmp_path: Path) -> None:
         ({"types": "colours"}, "types: got 'colours', expected all, or some of colors, how-many, what-kind"),
         (
             {"forms": ""},
-            "forms: got '', expected all, or some of are, are-there, bare, no-verb, seen, color-are",
+            "forms: got '', expected all, or some of are, are-there, bare, no-verb, seen, modified, "
+            "does-have, have, number-words, color-are, what-type",
         ),
         ({"mode": "poetic"}, "mode: got 'poetic', expected one of grammar, literal. Change --mode."),
         ({"pool_by": "image"}, "pool_by: got 'image', expected one of type, subject. Change --pool-by."),

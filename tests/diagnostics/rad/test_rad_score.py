@@ -27,23 +27,24 @@ def form_of(kind: str, augmented: int) -> str:
 
 
 def world(
-    pairs: list[tuple[int, int, str]], originals: list[bool], augmented: list[bool]
+    pairs: list[tuple[int, int, str]], originals: list[bool], augmented: list[bool], *, is_split: bool = False
 ) -> tuple[Any, Any, Any]:
-    """Return aligned tables and one model's answers that are right where told."""
-    first = questions(*[("What?", "two")] * len(originals)).with_columns(answer=pl.lit("two"))
-    second = questions(*[("Is it?", "yes")] * len(augmented)).with_columns(answer=pl.lit("yes"))
+    """Return aligned tables and one model's answers that are right where told; annotators may be split."""
+    said = (["two"] * 2 + ["five"] * 8, ["yes"] * 9 + ["yes."]) if is_split else (["two"] * 10, ["yes"] * 10)
+    first = questions(*[("What?", "two", said[0])] * len(originals))
+    second = questions(*[("Is it?", "yes", said[1])] * len(augmented))
     table = pl.DataFrame(
         [(str(100 + one), str(100 + other), kind) for one, other, kind in pairs],
         schema={"original_id": pl.String, "augmented_id": pl.String, "augmentation": pl.String},
         orient="row",
     ).with_columns(form=pl.Series([form_of(kind, other) for _, other, kind in pairs], dtype=pl.String))
-    said = pl.DataFrame(
+    answers = pl.DataFrame(
         {"question_id": first["question_id"], "answer": ["2" if one else "3" for one in originals]}
     )
     also = pl.DataFrame(
         {"question_id": second["question_id"], "answer": ["Yes" if one else "no" for one in augmented]}
     )
-    return Aligned(table, first, second), {"m": said}, {"m": also}
+    return Aligned(table, first, second), {"m": answers}, {"m": also}
 
 
 def by_counting(
@@ -66,6 +67,10 @@ def by_counting(
         }
         for metric, right in sides.items():
             found[metric, kind] = (100 * sum(right) / len(right) if right else None, len(right))
+        # Two of ten annotators: 60%; all ten: 100%.
+        for side, worth in (("original", 60), ("augmented", 100)):
+            right = sides[f"accuracy_{side}"]
+            found[f"vqa_accuracy_{side}", kind] = (worth * sum(right) / len(right), len(right))
     return found
 
 
@@ -78,7 +83,7 @@ def test_equals_counting(data: st.DataObject) -> None:
     )
     everything = list(itertools.product(range(size), range(size), KINDS))
     pairs = data.draw(st.lists(st.sampled_from(everything), min_size=1, max_size=12, unique=True))
-    report = score_aligned(*world(pairs, originals, augmented), QUICK)
+    report = score_aligned(*world(pairs, originals, augmented, is_split=True), QUICK)
     found = {
         (row["metric"], row["subgroup"]): (row["value"], row["n"])
         for row in report.scores.iter_rows(named=True)
@@ -128,7 +133,7 @@ def test_the_soft_threshold() -> None:
         config = ScoreConfig(correct="soft", threshold=threshold, resamples=0)
         report = score_aligned(aligned, said, also, config)
         values[threshold] = report.scores.filter(metric="accuracy_original", subgroup="all")["value"].item()
-        assert set(report.scores["scorer"]) == {f"soft >= {threshold}"}
+        assert set(report.scores["scorer"]) == {f"soft >= {threshold}", "vqa-official"}
     assert values == {0.6: 100, 0.61: 0}  # two of ten annotators: 60 %
 
 
@@ -143,8 +148,9 @@ def test_soft_accuracy_goes_by_the_number_of_answers(size: int, scorer: str) -> 
     overall = report.scores.filter(group="overall").select("metric", "value").rows()
     assert dict(overall) == {
         "rad": 100.0, "rad_backward": 50.0, "accuracy_original": 50.0, "accuracy_augmented": 100.0,
+        "vqa_accuracy_augmented": 100.0,
     }  # fmt: skip
-    assert set(report.scores["scorer"]) == {f"soft >= 0.5 ({scorer}, vqa-official)"}
+    assert set(report.scores["scorer"]) == {f"soft >= 0.5 ({scorer}, vqa-official)", "vqa-official"}
     assert report.notes[0].startswith(f"original: scorer {scorer}: all 2 questions have ")
     assert report.notes[1].startswith("augmented: scorer vqa-official: all 2 questions have 10 or more")
 
@@ -384,3 +390,28 @@ def test_a_model_does_not_differ_from_itself() -> None:
     assert plain["value"].to_list() == report.differences["value"].to_list()
     assert plain["low"].null_count() == len(plain)
     assert score_aligned(aligned, *twice, QUICK).differences is None
+
+
+def test_differences_of_the_official_accuracy() -> None:
+    """Questions that 2, 3 and 10 of ten annotators answer so; one model is right where the other is not."""
+    split = [["2"] * count + ["5"] * (10 - count) for count in (2, 3, 10)]
+    first = questions(*(("How many?", "2", [*said[:-1], said[-1] + "."]) for said in split))
+    second = questions(*[("Are there two?", "yes")] * 3)
+    ids = first["question_id"]
+    pairs = pl.DataFrame({"original_id": ids, "augmented_id": ids, "augmentation": "a"})
+    aligned = Aligned(pairs.with_columns(form=pl.lit(None, pl.String)), first, second)
+    said = {
+        "one": pl.DataFrame({"question_id": ids, "answer": ["2", "2", "3"]}),
+        "other": pl.DataFrame({"question_id": ids, "answer": ["3", "3", "2"]}),
+    }
+    also = dict.fromkeys(said, pl.DataFrame({"question_id": ids, "answer": "yes"}))
+    report = score_aligned(aligned, said, also, ScoreConfig(baseline="other", resamples=50))
+    values = dict(
+        report.scores.filter(metric="vqa_accuracy_original", group="overall").select("model", "value").rows()
+    )
+    assert values == {"one": pytest.approx((60 + 90) / 3), "other": pytest.approx(100 / 3)}
+    told = report.differences
+    assert told is not None
+    found = told.filter(metric="vqa_accuracy_original_difference", group="overall").row(0, named=True)
+    assert (found["value"], found["n"], found["scorer"]) == (pytest.approx(50 / 3), 3, "vqa-official")
+    assert found["low"] <= found["value"] <= found["high"]
