@@ -13,12 +13,13 @@ import polars as pl
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.several import all_files
-from shortcut_miner.sources.opening.files import facts_of_all, open_source
+from shortcut_miner.sources.opening.files import FileFacts, facts_of_all, open_source
+from shortcut_miner.sources.opening.ids import with_whole_ids
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
 from shortcut_miner.sources.opening.streams import start_of
 from shortcut_miner.sources.questions.formats import GQA
-from shortcut_miner.sources.questions.gqa_questions import GQA_QUESTIONS
+from shortcut_miner.sources.questions.gqa_questions import GQA_QUESTIONS, read_grouped_questions
 from shortcut_miner.sources.questions.vqa_questions import check_limit
 from shortcut_miner.sources.recognise import known_format
 
@@ -27,7 +28,11 @@ _SNIFFED_KEYS = (b'"imageId"', b'"question"')
 
 
 def read_gqa_questions(
-    path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error", limit: int | None = None
+    path: str | os.PathLike[str],
+    *,
+    on_bad_row: OnBadRow = "error",
+    limit: int | None = None,
+    with_groups: bool = False,
 ) -> Reading:
     """Return GQA's questions, in file order; of a folder's files in the order of their names.
 
@@ -40,12 +45,15 @@ def read_gqa_questions(
         Raise for all questions that don't fit at once, or skip and count them.
     limit : int, optional
         Look only at the first `limit` questions.
+    with_groups : bool
+        Read each question's groups too; then a question needs an answer and an object of groups.
 
     Returns
     -------
     Reading
         A :class:`shortcut_miner.schemas.GqaQuestions`, with full_answer and detailed (String).
-        question_type is the structural type; ids keep their leading zeros.
+        question_type is the structural type; ids keep their leading zeros. With groups also group_global,
+        group_local (String) and is_balanced (Boolean), each null where the file says nothing.
 
     Raises
     ------
@@ -61,11 +69,36 @@ def read_gqa_questions(
     for file in files:
         content = Content(open_source(file, keep_workbooks=True))
         found = known_format(content, GQA, _EXPECTED)
-        readings.append(found.read(content, on_bad_row, wanted))
+        read = read_grouped_questions if with_groups else found.read
+        readings.append(read(content, on_bad_row, wanted))
         wanted = None if wanted is None else max(0, wanted - len(content.json.top))
         if wanted == 0:
             break
     return readings[0] if not Path(path).is_dir() else _joined(Path(path), readings, notes, on_bad_row)
+
+
+def read_gqa_records(path: Path) -> tuple[dict[str, bytes], FileFacts]:
+    """Return each question's record as the file has it, by id, and what the file (or folder) is on disk.
+
+    Raises
+    ------
+    SourceError
+        A file can't be read, or is of another format.
+    """
+    files, _ = all_files([path], _looks_like_questions, GQA_QUESTIONS)
+    records: dict[str, bytes] = {}
+    facts = []
+    for file in files:
+        content = Content(open_source(file, keep_workbooks=True))
+        known_format(content, GQA, _EXPECTED)
+        top = content.json.top
+        assert isinstance(top, dict)
+        names, _ = with_whole_ids(
+            pl.DataFrame({"question_id": [*top]}, schema={"question_id": pl.String}), "question_id"
+        )
+        records.update(zip(names["question_id"], map(bytes, top.values()), strict=True))
+        facts.append(content.source.facts())
+    return records, facts_of_all(path.name, facts) if path.is_dir() else facts[0]
 
 
 def _looks_like_questions(file: Path) -> bool:

@@ -1,8 +1,9 @@
 """GQA questions JSON, one file: {id: {question, imageId, answer, types, annotations}}."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from operator import attrgetter
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -29,6 +30,7 @@ COLUMNS = (
     "answer_record_key", "split", "structural", "semantic", "detailed", "full_answer", "relevant_question",
     "relevant_answer", "relevant_full_answer",
 )  # fmt: skip
+GROUP_COLUMNS = ("group_global", "group_local", "is_balanced")
 
 
 class _Annotations(msgspec.Struct, gc=False):
@@ -52,6 +54,17 @@ class _Question(msgspec.Struct, gc=False):
     types: _Types | None = None
 
 
+class _Groups(msgspec.Struct, gc=False, rename={"global_": "global"}):
+    global_: str | None = None
+    local: str | None = None
+
+
+class _GroupedQuestion(_Question, gc=False, kw_only=True):
+    groups: _Groups
+    answer: str
+    isBalanced: bool | None = None  # noqa: N815
+
+
 _NO_ANNOTATIONS, _NO_TYPES = _Annotations(), _Types()
 _NO_IDS: dict[str, str] = {}
 
@@ -64,6 +77,25 @@ def is_gqa_questions(top: Top) -> bool:
 
 def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> Reading:
     """Return the questions of an opened file; see :func:`.gqa.read_gqa_questions`."""
+    return _read(content, on_bad_row, limit, _Question, _table, COLUMNS)
+
+
+def read_grouped_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> Reading:
+    """Return the same with each question's groups, and whether GQA's balanced set has it (null: not said).
+
+    A question without an answer, or without the object that names its groups, is a bad row.
+    """
+    return _read(content, on_bad_row, limit, _GroupedQuestion, _grouped_table, (*COLUMNS, *GROUP_COLUMNS))
+
+
+def _read(
+    content: Content,
+    on_bad_row: OnBadRow,
+    limit: int | None,
+    record_type: type[_Question],
+    table_of: Callable[[Chunk[Any], Sequence[str]], pl.DataFrame],
+    columns: Sequence[str],
+) -> Reading:
     source, top = content.source, content.json.top
     assert isinstance(top, dict)
     # Every question has this key.
@@ -71,8 +103,8 @@ def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = N
     names, raws = list(top)[:limit], list(top.values())[:limit]
     frames, problems = [], [one for one in repeated if one.records[0] < len(names)]
     with paused_gc():
-        for chunk in decode_chunks(raws, _Question):
-            frames.append(_table(chunk, names))
+        for chunk in decode_chunks(raws, record_type):
+            frames.append(table_of(chunk, names))
             problems += chunk.problems
     table = pl.concat(frames)
     table, id_notes = with_whole_ids(table, "question_id")
@@ -82,13 +114,13 @@ def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = N
     problems += id_problems(table, "image_id", "imageId")
     problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
     return finished(
-        source, GQA_QUESTIONS, table.select(RECORD, *COLUMNS), problems,
+        source, GQA_QUESTIONS, table.select(RECORD, *columns), problems,
         what="questions", total=len(names), on_bad_row=on_bad_row,
         label=lambda record: f"question {names[record]!r}", notes=content.json.notes + id_notes + notes,
     )  # fmt: skip
 
 
-def _table(chunk: Chunk[_Question], names: Sequence[str]) -> pl.DataFrame:
+def _table(chunk: Chunk[Any], names: Sequence[str]) -> pl.DataFrame:
     types = [one or _NO_TYPES for one in map(attrgetter("types"), chunk.records)]
     maps = [one or _NO_ANNOTATIONS for one in map(attrgetter("annotations"), chunk.records)]
     columns = record_columns(chunk, _Question, "imageId", "question", "answer", "fullAnswer") | {
@@ -107,6 +139,15 @@ def _table(chunk: Chunk[_Question], names: Sequence[str]) -> pl.DataFrame:
         answers=pl.lit(None, pl.List(pl.String)),
         answer_record_key=pl.lit(None, pl.List(pl.UInt8)),
         split=pl.lit(None, pl.String),
+    )
+
+
+def _grouped_table(chunk: Chunk[_GroupedQuestion], names: Sequence[str]) -> pl.DataFrame:
+    groups = [*map(attrgetter("groups"), chunk.records)]
+    return _table(chunk, names).with_columns(
+        group_global=_texts([*map(attrgetter("global_"), groups)]),
+        group_local=_texts([*map(attrgetter("local"), groups)]),
+        is_balanced=pl.Series([*map(attrgetter("isBalanced"), chunk.records)], dtype=pl.Boolean),
     )
 
 
