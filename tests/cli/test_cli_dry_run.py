@@ -99,7 +99,15 @@ def test_an_earlier_run_of_other_options(
     assert contents(out) == before
 
 
-READERS = ("vqa-ce build", "vqa-ce sweep", "rad build", "fpvg build", "swapmix build", "mine")
+READERS = (
+    "vqa-ce build",
+    "vqa-ce sweep",
+    "rad build",
+    "fpvg build",
+    "swapmix build",
+    "gqa-ood build",
+    "mine",
+)
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -101,6 +101,8 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "swapmix images": ("FOLDER", "--images", "--out"),
     "swapmix show": ("FOLDER", "QUESTION_ID", "--out"),
     "swapmix build": ("--questions", "--scene-graphs", "--out"),
+    "gqa-ood build": ("--questions", "--out"),
+    "gqa-ood score": ("FOLDER", "--predictions"),
     "mine": ("TABLE",),
     "shard": ("TABLE", "--work"),
     "merge": ("WORK",),

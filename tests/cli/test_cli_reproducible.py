@@ -126,6 +126,7 @@ ORDERS: dict[str, tuple[str, str, Callable[[Path, Path, str], None], str]] = {
     "fpvg, boxes": ("fpvg build", "--detections", shuffled_lines, ""),
     "swapmix, graphs": ("swapmix build", "--scene-graphs", shuffled_object, ""),
     "swapmix, boxes": ("swapmix build", "--detections", shuffled_lines, ""),
+    "gqa-ood": ("gqa-ood build", "--questions", shuffled_object, ""),
     "swapmix, vectors": ("swapmix build", "--embeddings", shuffled_lines, ""),
 }
 

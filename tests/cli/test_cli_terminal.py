@@ -91,6 +91,10 @@ def command_lines(
             demo / "swapmix",
             *models("--predictions", demo / "swapmix-answers" / "shortcut_model.parquet"), *few,
         ],
+        "gqa-ood score": [
+            demo / "gqa-ood", "--sweep",
+            *models("--predictions", demo / "gqa-ood-answers" / "shortcut_model.json"), *few,
+        ],
         "rules": [demo / "vqa-ce"],
         "explain": [demo / "vqa-ce", "101496003"],
         "fpvg show": [demo / "fpvg", "00000000", "--dry-run"],
@@ -105,7 +109,7 @@ def command_lines(
 
 COMMANDS = (
     "vqa-ce score", "rad score", "fpvg score", "swapmix score", "rules", "explain", "mine", "inspect",
-    "vqa-ce sweep", "rad build", "fpvg show", "swapmix show",
+    "vqa-ce sweep", "rad build", "fpvg show", "swapmix show", "gqa-ood score",
 )  # fmt: skip
 
 

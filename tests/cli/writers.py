@@ -113,6 +113,14 @@ WRITERS["swapmix score"] = lambda of: _twice(
     ("swapmix", "score", of.built("swapmix"), "--predictions", f"m={of.answers('swapmix')}", *SCORED),
     *("--seed", 0, 1),
 )
+WRITERS["gqa-ood build"] = lambda of: _twice(
+    ("gqa-ood", "build", "--questions", of.world.gqa_questions, "--group", "structural", "--quiet"),
+    *("--alpha", 0.2, 0.3),
+)
+WRITERS["gqa-ood score"] = lambda of: _twice(
+    ("gqa-ood", "score", of.built("gqa-ood"), "--predictions", f"m={of.answers('gqa-ood')}", *SCORED),
+    *("--seed", 0, 1),
+)
 WRITERS["mine"] = lambda of: _twice((*_mine(of, "mine"), "--threads", 1, "--show", 0), "--min-count", 3, 4)
 MERGED = ("--quiet", "--threads", 1, "--show", 0)
 WRITERS["merge"] = lambda of: (
@@ -164,7 +172,7 @@ def write_inputs(world: DemoWorld, folder: Path) -> Inputs:
     shutil.copy(folder / DETECTIONS_FILE, data / "boxes.jsonl")
     for relevant in ("path", "final"):
         inputs.recipe(relevant).write_text(RECIPE.format(relevant=relevant), encoding="utf-8")
-    for room in ("vqa-ce", "rad", "fpvg", "swapmix"):
+    for room in ("vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood"):
         tokens, _ = WRITERS[f"{room} build"](inputs)
         assert run([*map(str, tokens), "--out", str(inputs.built(room))]) == 0
         asked = pl.read_parquet(inputs.built(room) / "questions.parquet", columns=["question_id", "answer"])

@@ -9,6 +9,7 @@ import shortcut_miner as sm
 from shortcut_miner.datasets.reports import BuildReport, ScoreReport
 from shortcut_miner.demo import DemoWorld
 from shortcut_miner.diagnostics.fpvg.outputs import read_folder as read_fpvg
+from shortcut_miner.diagnostics.gqa_ood.outputs import read_folder as read_gqa_ood
 from shortcut_miner.diagnostics.rad.outputs import read_folder as read_rad
 from shortcut_miner.diagnostics.swapmix.plan_folder import read_folder as read_swapmix
 from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder as read_vqa_ce
@@ -93,6 +94,15 @@ def score_swapmix(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
     return sm.swapmix.score(folder, predictions=answers, out=out, resamples=10)
 
 
+def gqa_ood_files(demo: Demo) -> dict[str, Any]:
+    return {"questions": demo.world.gqa_questions}
+
+
+def score_gqa_ood(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
+    answers = {"m": demo.out / "gqa-ood-answers" / f"{MODEL}.json"}
+    return sm.gqa_ood.score(folder, answers, out=out, resamples=10)
+
+
 ROOMS = (
     Room(
         name="vqa_ce",
@@ -137,5 +147,16 @@ ROOMS = (
         tables=("questions", "swaps"),
         read=read_swapmix,
         score=score_swapmix,
+    ),
+    Room(
+        name="gqa_ood",
+        folder="gqa-ood",
+        build=sm.gqa_ood.build,
+        files=gqa_ood_files,
+        more={"as_gqa": True},
+        zipped="questions",
+        tables=("questions", "groups", "split"),
+        read=read_gqa_ood,
+        score=score_gqa_ood,
     ),
 )

@@ -56,11 +56,16 @@ def swapmix_files(out: Path, model: str) -> dict[str, Path]:
     return {"predictions": out / "swapmix-answers" / f"{model}.parquet"}
 
 
+def gqa_ood_files(out: Path, model: str) -> dict[str, Path]:
+    return {"predictions": out / "gqa-ood-answers" / f"{model}.json"}
+
+
 ROOMS = (
     Scored("vqa_ce", "vqa-ce", vqa_ce_files, "predictions", sm.vqa_ce.score),
     Scored("rad", "rad", rad_files, "augmented", sm.rad.score),
     Scored("fpvg", "fpvg", fpvg_files, "relevant", sm.fpvg.score, "questionId", "prediction"),
     Scored("swapmix", "swapmix", swapmix_files, "predictions", sm.swapmix.score),
+    Scored("gqa_ood", "gqa-ood", gqa_ood_files, "predictions", sm.gqa_ood.score, "questionId", "prediction"),
 )
 each_room = pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
 

@@ -365,6 +365,8 @@ COUNTED_WITH: list[tuple[str, dict[str, Any], set[str]]] = [
     ("swapmix", {"padding": "none", "context_key": "name"}, {"rows", "class_swaps", "questions_in_plan"}),
     ("swapmix", {"plan": "training", "epochs": 2}, {"questions"}),
     ("swapmix", {"plan": "perfect-sight"}, {"rows", "class_swaps", "attribute_swaps"}),
+    ("gqa_ood", {}, {"questions", "images", "balanced", "groups", "groups_kept", "head", "tail"}),
+    ("gqa_ood", {"entropy_cut": "none", "group": "structural"}, {"groups_kept", "head", "tail"}),
 ]
 
 
@@ -679,7 +681,7 @@ def test_arguments_of_another_type_are_told(room: Room, demo: Demo, built: Built
         with pytest.raises(ConfigError, match=r"threads: got 2\.5, expected a whole number"):
             room.build(**files, threads=2.5)
     names = ("all", "relevant", "irrelevant") if room.name == "fpvg" else ("original", "augmented")
-    names = ("predictions",) if room.name in ("vqa_ce", "swapmix") else names
+    names = ("predictions",) if room.name in ("vqa_ce", "swapmix", "gqa_ood") else names
     for given, told in (
         ("m.json", r"got 'm\.json', expected \{model: file\}"),
         ({"m": 7}, "got 7, expected a path"),
@@ -700,10 +702,9 @@ def test_a_front_takes_text_and_a_config_object(room: Room, demo: Demo, tmp_path
         value for name, value in vars(front).items() if name.endswith("Config") and name != "ScoreConfig"
     )
     texts = {role: str(path) for role, path in room.files(demo).items()}
-    named = (
-        room.build(**texts, limit=LIMIT, seed=3) if room.name != "fpvg" else room.build(**texts, limit=LIMIT)
-    )
-    config = kind(seed=3) if room.name != "fpvg" else kind()
+    options = {"seed": 3} if "seed" in inspect.signature(room.build).parameters else {}
+    named = room.build(**texts, **options, limit=LIMIT)
+    config = kind(**options)
     given = room.build(**texts, limit=LIMIT, config=config, out=str(tmp_path / "out"))
     assert given.counts == named.counts
     assert given.out == tmp_path / "out"

@@ -30,6 +30,7 @@ BUILDS = {
     "rad": f"rad build {_RAD} --out @rad",
     "fpvg": f"fpvg build {_GQA} --detections @boxes.jsonl --out @fpvg",
     "swap": f"swapmix build {_GQA} --detections @boxes.jsonl --embeddings @vectors.txt --k 2 --out @swap",
+    "ood": "gqa-ood build --questions @gqa.json --entropy-cut none --out @ood",
     "rules": f"mine @table.jsonl {_MINED} --threads 1 --out @rules",
     "shards": f"shard @table.jsonl {_MINED} --shards 1 --work @shards",
 }
@@ -56,24 +57,27 @@ READS = {
     "swap score": "swapmix score @swap --predictions m=@swapped.parquet --resamples 0 --out @new",
     "swap results": "swapmix score --class-results @class.json --attribute-results @attribute.json "
     "--out @new",
+    "ood table": "gqa-ood build --questions @asked.parquet --group answer_type --entropy-cut none --out @new",
+    "ood score": "gqa-ood score @ood --predictions m=@all.json --resamples 0 --out @new",
     "mine": f"mine @table.jsonl {_MINED} --threads 1 --out @new",
     "mine csv": f"mine @table.csv {_MINED} --item-columns question --threads 1 --on-bad-row skip --out @new",
     "mine typed": "mine @ce/questions.parquet --words question --objects objects --min-count 2 --out @new",
 }
 # Commands on folders that commands wrote: any file in them may be damaged.
 FOLDERS = {
-    "inspect": ("inspect FOLDER", ("ce", "rad", "fpvg", "swap", "rules")),
+    "inspect": ("inspect FOLDER", ("ce", "rad", "fpvg", "swap", "ood", "rules")),
     "rules": ("rules FOLDER", ("ce", "rules")),
     "explain": ("explain FOLDER 2000", ("ce",)),
-    "export": ("export FOLDER --to vqa-json --out @new", ("ce", "rad", "fpvg", "swap")),
+    "export": ("export FOLDER --to vqa-json --out @new", ("ce", "rad", "fpvg", "swap", "ood")),
     "export hf": ("export FOLDER --to huggingface --out @new", ("ce", "fpvg")),
     "export lmms": ("export FOLDER --to lmms-eval --out @new", ("ce", "swap")),
-    "repeat": ("repeat FOLDER --dry-run", ("ce", "rad", "fpvg", "swap")),
+    "repeat": ("repeat FOLDER --dry-run", ("ce", "rad", "fpvg", "swap", "ood")),
     "rebuild": (BUILDS["fpvg"].replace("@fpvg", "FOLDER --force"), ("fpvg",)),
     "ce score": ("vqa-ce score FOLDER --predictions m=@answers.json --resamples 0", ("ce",)),
     "rad score": (f"rad score FOLDER {_PAIRS}", ("rad",)),
     "fpvg score": (f"fpvg score FOLDER {_RUNS}", ("fpvg",)),
     "swap score": ("swapmix score FOLDER --predictions m=@swapped.parquet --resamples 0", ("swap",)),
+    "ood score": ("gqa-ood score FOLDER --predictions m=@all.json --resamples 0", ("ood",)),
     "shard": ("mine --work FOLDER --shard 0 --threads 1", ("shards",)),
     "merge": ("merge FOLDER --threads 1 --out @new", ("shards",)),
 }

@@ -1,4 +1,4 @@
-"""Curves: a value with its interval over a whole number, a line a model."""
+"""Curves: a value with its interval over a number, a line a model."""
 
 import altair as alt
 import polars as pl
@@ -9,7 +9,13 @@ COLOURS = ("blue", "vermilion", "green", "purple", "amber", "sky", "grey")
 
 
 def curves(
-    table: pl.DataFrame, *, x: str, row: str, units: tuple[str, str], title: str | None = None
+    table: pl.DataFrame,
+    *,
+    x: str,
+    row: str,
+    units: tuple[str, str],
+    title: str | None = None,
+    digits: int = 0,
 ) -> alt.LayerChart:
     """Return a line a row's name, with a point and its interval at each x; further names repeat the colours.
 
@@ -18,19 +24,26 @@ def curves(
     table : pl.DataFrame
         value, low, high (null: no interval) Float64 in percent, and both columns named below.
     x, row : str
-        Columns: the whole number below, and what each line is called.
+        Columns: the number below, and what each line is called.
     units : (str, str)
         Titles of both axes.
     title : str, optional
         Above the chart.
+    digits : int
+        Decimals of the numbers below: with 0 each of them is a tick.
     """
     rows = table.select("value", "low", "high", x=x, row=row)
     names = rows["row"].unique(maintain_order=True).to_list()
     colours = [LIGHT[COLOURS[position % len(COLOURS)]] for position in range(len(names))]
+    ticks = (
+        {"values": sorted({*rows["x"].to_list()}), "format": "d"}
+        if digits == 0
+        else {"format": f".{digits}f"}
+    )
     base = alt.Chart(alt.InlineData(values=rows.to_dicts())).encode(
         x=alt.X(
             "x:Q", title=units[0], scale=alt.Scale(zero=False, padding=14),
-            axis=alt.Axis(values=sorted({*rows["x"].to_list()}), format="d", grid=False),
+            axis=alt.Axis(**ticks, grid=False),
         ),
         color=alt.Color(
             "row:N", sort=None, scale=alt.Scale(domain=names, range=colours),

@@ -253,7 +253,8 @@ def _types_in_words(names: Sequence[str]) -> str:
 
 def _annotation_in_words(annotation: Any) -> str:
     if isinstance(annotation, type):
-        return _types_in_words([annotation.__name__])
+        is_record = issubclass(annotation, msgspec.Struct)
+        return _types_in_words(["object" if is_record else annotation.__name__])
     names = [getattr(one, "__name__", "list") for one in get_args(annotation)]
     is_union = not hasattr(annotation, "__origin__")
     return _field_in_words(names) if is_union else "a list"

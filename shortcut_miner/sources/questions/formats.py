@@ -32,7 +32,7 @@ ANNOTATIONS = for_options(
     ),
 )  # fmt: skip
 GQA = for_options(
-    f"fpvg, swapmix or rad build --questions, or to {_VQA_CE}",
+    f"fpvg, swapmix, rad or gqa-ood build --questions, or to {_VQA_CE}",
     Format(gqa.GQA_QUESTIONS, gqa.read_questions, "JSON", gqa.is_gqa_questions, "questions"),
 )
 

@@ -1,9 +1,10 @@
 """GQA questions JSON, one file: {id: {question, imageId, answer, types, annotations}}."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -32,6 +33,7 @@ COLUMNS = (
     "answer_record_key", "split", "structural", "semantic", "detailed", "full_answer", "relevant_question",
     "relevant_answer", "relevant_full_answer",
 )  # fmt: skip
+GROUP_COLUMNS = ("group_global", "group_local", "is_balanced")
 
 
 class _Annotations(msgspec.Struct, gc=False):
@@ -76,6 +78,17 @@ class _QuestionWithProgram(_Question, gc=False):
     semantic: list[_Step] | None = None
 
 
+class _Groups(msgspec.Struct, gc=False, rename={"global_": "global"}):
+    global_: str | None = None
+    local: str | None = None
+
+
+class _GroupedQuestion(_Question, gc=False, kw_only=True):
+    groups: _Groups
+    answer: str
+    isBalanced: bool | None = None  # noqa: N815
+
+
 _NO_ANNOTATIONS, _NO_TYPES = _Annotations(), _Types()
 _NO_IDS: dict[str, str] = {}
 # At the end of an argument, such as "snow (823324)"; "cat (-)" names none, and "not(brown)" is a value.
@@ -110,10 +123,31 @@ def read_plain(content: Content, on_bad_row: OnBadRow) -> Reading | None:
     return _reading(content.source, whole.with_row_index(RECORD), [], names, on_bad_row)
 
 
-def read_questions(
-    content: Content, on_bad_row: OnBadRow, limit: int | None = None, *, programs: bool = False
-) -> Reading:
+def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> Reading:
     """Return the questions of an opened file; see :func:`.gqa.read_gqa_questions`."""
+    return _read(content, on_bad_row, limit, _Question, _table)
+
+
+def read_questions_with_programs(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> Reading:
+    """Return the same with the objects that each question's program names."""
+    return _read(content, on_bad_row, limit, _QuestionWithProgram, _table_with_programs)
+
+
+def read_grouped_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = None) -> Reading:
+    """Return the same with each question's groups, and whether GQA's balanced set has it (null: not said).
+
+    A question without an answer, or without the object that names its groups, is a bad row.
+    """
+    return _read(content, on_bad_row, limit, _GroupedQuestion, _grouped_table)
+
+
+def _read(
+    content: Content,
+    on_bad_row: OnBadRow,
+    limit: int | None,
+    record_type: type[_Question],
+    table_of: Callable[[Chunk[Any], Sequence[str]], pl.DataFrame],
+) -> Reading:
     source, top = content.source, content.json.top
     assert isinstance(top, dict)
     # Every question has this key.
@@ -121,10 +155,8 @@ def read_questions(
     names, raws = list(top)[:limit], list(top.values())[:limit]
     frames, problems = [], [one for one in repeated if one.records[0] < len(names)]
     with paused_gc():
-        kind = _QuestionWithProgram if programs else _Question
-        for chunk in decode_chunks(raws, kind):
-            table = _table(chunk, names)
-            frames.append(table.with_columns(_program_objects(chunk.records)) if programs else table)
+        for chunk in decode_chunks(raws, record_type):
+            frames.append(table_of(chunk, names))
             problems += chunk.problems
     return _reading(source, pl.concat(frames), problems, names, on_bad_row, content.json.notes)
 
@@ -144,7 +176,7 @@ def _reading(
     table = table.with_columns(image_id=ids)
     problems += id_problems(table, "image_id", "imageId")
     problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
-    columns = [name for name in (RECORD, *COLUMNS, PROGRAM) if name in table.columns]
+    columns = [name for name in (RECORD, *COLUMNS, PROGRAM, *GROUP_COLUMNS) if name in table.columns]
     return finished(
         source, GQA_QUESTIONS, table.select(columns), problems,
         what="questions", total=len(names), on_bad_row=on_bad_row,
@@ -152,7 +184,7 @@ def _reading(
     )  # fmt: skip
 
 
-def _table(chunk: Chunk[_Question], names: Sequence[str]) -> pl.DataFrame:
+def _table(chunk: Chunk[Any], names: Sequence[str]) -> pl.DataFrame:
     types = [one or _NO_TYPES for one in map(attrgetter("types"), chunk.records)]
     maps = [one or _NO_ANNOTATIONS for one in map(attrgetter("annotations"), chunk.records)]
     columns = record_columns(chunk, _Question, "imageId", "question", "answer", "fullAnswer") | {
@@ -177,9 +209,13 @@ def _with_nulls(columns: Mapping[str, pl.Series]) -> pl.DataFrame:
     )
 
 
-def _program_objects(records: Sequence[_Question]) -> pl.Series:
+def _table_with_programs(chunk: Chunk[_QuestionWithProgram], names: Sequence[str]) -> pl.DataFrame:
+    return _table(chunk, names).with_columns(_program_objects(chunk.records))
+
+
+def _program_objects(records: Sequence[_QuestionWithProgram]) -> pl.Series:
     """Return the ids of the objects that programs name, each once; null where there is no program."""
-    programs = [getattr(record, "semantic", None) for record in records]
+    programs = [record.semantic for record in records]
     named = [
         None if program is None else dict.fromkeys(one for step in program for one in _ids_in(step.argument))
         for program in programs
@@ -197,6 +233,15 @@ def _ids_in(argument: str) -> list[str]:
     found = _OBJECTS.search(argument.rstrip())
     ids = [] if found is None else [one.strip() for one in found[1].split(",")]
     return [one for one in ids if one and one != _NO_OBJECT]
+
+
+def _grouped_table(chunk: Chunk[_GroupedQuestion], names: Sequence[str]) -> pl.DataFrame:
+    groups = [*map(attrgetter("groups"), chunk.records)]
+    return _table(chunk, names).with_columns(
+        group_global=_texts([*map(attrgetter("global_"), groups)]),
+        group_local=_texts([*map(attrgetter("local"), groups)]),
+        is_balanced=pl.Series([*map(attrgetter("isBalanced"), chunk.records)], dtype=pl.Boolean),
+    )
 
 
 def _texts(values: Sequence[str | None]) -> pl.Series:

@@ -132,7 +132,7 @@ def _read_alone(
 ) -> Reading:
     """Return the questions of one file; `needed` is the option that would take its annotations."""
     content = Content(open_source(path, keep_workbooks=True))
-    found = _format_of(content)
+    found = format_of(content)
     if found in QUESTIONS:
         raise ConfigError(
             f"{needed}: got none for {path}, expected the answers to its questions. "
@@ -149,7 +149,7 @@ def _read_alone(
     return read_question_table(path, columns=columns, on_bad_row=on_bad_row, limit=limit)
 
 
-def _format_of(content: Content) -> Format | None:
+def format_of(content: Content) -> Format | None:
     """Return which set a file is of; None if it may be a table, or is something else."""
     formats = (*_ALONE, *QUESTIONS)
     if content.forms[0] == "JSONL" and is_table(content):
@@ -160,7 +160,7 @@ def _format_of(content: Content) -> Format | None:
 def _check_needs_annotations(questions: Path, annotations: Path, role: str) -> None:
     """Raise ConfigError if a file that VQA's reader refused holds its own answers."""
     try:
-        found = _format_of(Content(open_source(questions, keep_workbooks=True)))
+        found = format_of(Content(open_source(questions, keep_workbooks=True)))
     except SourceError:
         return  # told in the words of the reader
     if found in _ALONE:

@@ -1,0 +1,1 @@
+"""GQA-OOD: rare and frequent answers within groups of questions. README.md is the room's card."""

@@ -1,0 +1,182 @@
+"""Score: accuracy on frequent and on rare answers, their distance, and accuracy over alpha.
+
+An answer is right if it equals the question's, character by character, as in the released scripts; scored are
+the questions of GQA's balanced set (Kervadec et al., CVPR 2021, section 4).
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+
+import polars as pl
+
+from shortcut_miner.datasets import reports
+from shortcut_miner.datasets.answers import answer_files, fit_answers, read_models, readings_by_role
+from shortcut_miner.datasets.inputs import InputFacts
+from shortcut_miner.datasets.scores import build_record, check_score_target, write_report
+from shortcut_miner.diagnostics.gqa_ood.config import ScoreConfig
+from shortcut_miner.diagnostics.gqa_ood.measured import compared, measured, swept
+from shortcut_miner.diagnostics.gqa_ood.outputs import GqaOodFolder, read_folder
+from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.options import PathTexts, named_path_lists
+from shortcut_miner.scoring.extraction import extract_all, sentence_warning
+from shortcut_miner.scoring.intervals import ALL, OVERALL
+from shortcut_miner.scoring.tables import PaperColumns
+from shortcut_miner.timing import OnStage
+
+COMMAND = "gqa-ood score"
+_JUDGED = ("question_id", "image_id", "structural", "semantic", "subset", "tail_alpha")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True, repr=False)
+class ScoreReport(reports.ScoreReport):
+    """Scores of models on one GQA-OOD folder.
+
+    Attributes
+    ----------
+    scores : pl.DataFrame
+        metric (acc_all, acc_head, acc_tail, and delta, all in percent), group ("overall", "structural",
+        "semantic"), subgroup, scorer, model, value, n, low, high; a share of nothing is null.
+    sweep : pl.DataFrame
+        model, alpha, n, value, low, high: accuracy on the tail at each alpha.
+    differences : pl.DataFrame or None
+        With a baseline: each other model's numbers minus the baseline's, on the same resamples.
+    """
+
+    sweep: pl.DataFrame
+    differences: pl.DataFrame | None = None
+
+    def paper_columns(self) -> PaperColumns:
+        """Return the article's columns (Table 1)."""
+        headings = {"Acc-all": "acc_all", "Acc-tail": "acc_tail", "Acc-head": "acc_head", "Delta": "delta"}
+        return {heading: (metric, OVERALL, ALL) for heading, metric in headings.items()}
+
+
+def score(
+    path: Path,
+    predictions: Mapping[str, PathTexts],
+    config: ScoreConfig | None = None,
+    out: Path | None = None,
+    *,
+    force: bool = False,
+    on_stage: OnStage | None = None,
+) -> ScoreReport:
+    """Score models' predictions on the folder of a build.
+
+    Parameters
+    ----------
+    path : Path
+        What ``gqa-ood build`` wrote.
+    predictions : mapping of str to path or sequence of path
+        Model -> its file of question_id and answer, one for each question of head and tail; several files, or
+        those of a folder, are put together.
+    config : ScoreConfig, optional
+        Options.
+    out : Path, optional
+        Folder for scores.{parquet,json,md,tex}, scores_long.tex, sweep.parquet and manifest.json.
+    force : bool
+        Replace the scores of a run with other options.
+    on_stage : callable, optional
+        Called with the name of each stage before it starts, and with how much of it is done.
+
+    Raises
+    ------
+    SourceError, SchemaError
+        A file that can't be read; missing, repeated or unknown question ids; a build without head and tail.
+    ConfigError
+        No predictions, or a baseline that is no model.
+    """
+    config = config or ScoreConfig()
+    named = named_path_lists("predictions", predictions)
+    _check_models(named, config.baseline)
+    folder = read_folder(path)
+    asked = _asked(folder)
+    files, file_notes = answer_files(named, config)
+    recorded = dataclasses.asdict(config) | {"build": folder.manifest["config"]}
+    read = {"folder": path, "predictions": [one for several in files.values() for one in several]}
+    check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
+    known = folder.questions["question_id"]
+    models = read_models(files, "predictions", known, config, on_stage)
+    facts = InputFacts.of(readings_by_role(models))
+    fitted = fit_answers(
+        {role: [*parts.values()] for role, parts in models.items()},
+        known=known,
+        needed=asked["question_id"],
+        options=config,
+    )
+    asked = asked.filter(~pl.col("question_id").is_in(fitted.left_out.implode()))
+    given = dict(zip(files, fitted.answers.values(), strict=True))
+    answers, texts, told = extract_all(given, config.extract, folder.questions)
+    tell = on_stage or (lambda stage: None)
+    tell("score")
+    judged = pl.concat(_judged(asked, table, model) for model, table in answers.items())
+    draws = {"resamples": config.resamples, "seed": config.seed}
+    scores, sums = measured(judged, **draws)
+    report = ScoreReport(
+        command=COMMAND,
+        scores=_in_order(scores, list(answers)),
+        sweep=_in_order(swept(judged, **draws), list(answers)),
+        differences=compared(judged, sums, config.baseline) if config.baseline else None,
+        notes=(*file_notes, *facts.notes, *fitted.notes, *told),
+        warnings=(*fitted.warnings, *_sentence_warnings(asked, answers, judged)),
+        extracted_answers=texts,
+        dropped={**facts.dropped, **fitted.dropped},
+    )
+    if out is not None:
+        report = write_report(
+            out,
+            report,
+            config=recorded,
+            inputs=(*facts.records, build_record(path, folder.manifest)),
+            counts={"scored_questions": len(asked), "models": len(files)},
+            force=force,
+        )
+    return report
+
+
+def _asked(folder: GqaOodFolder) -> pl.DataFrame:
+    asked = folder.asked()
+    if asked.is_empty():
+        raise SourceError(
+            f"{folder.path}: got no question in head or tail that GQA's balanced set has, expected at least "
+            "one. Build it from more questions, or with gqa-ood build --entropy-cut none."
+        )
+    return asked
+
+
+def _check_models(predictions: Mapping[str, object], baseline: str | None) -> None:
+    if not predictions:
+        raise ConfigError("predictions: got none, expected at least one. Give --predictions NAME=FILE.")
+    if baseline is not None and baseline not in predictions:
+        raise ConfigError(
+            f"baseline: got {baseline!r}, expected one of {', '.join(predictions)}. Name one of them."
+        )
+
+
+def _judged(asked: pl.DataFrame, answers: pl.DataFrame, model: str) -> pl.DataFrame:
+    """Return the questions with whether a model's answer equals theirs."""
+    given = answers.select("question_id", given="answer")
+    both = asked.join(given, on="question_id", how="left", validate="1:1", maintain_order="left")
+    return both.select(*_JUDGED, right=pl.col("answer") == pl.col("given"), model=pl.lit(model))
+
+
+def _sentence_warnings(
+    asked: pl.DataFrame, answers: Mapping[str, pl.DataFrame], judged: pl.DataFrame
+) -> list[str]:
+    """Return a warning for each model that seems to answer in sentences."""
+    told = []
+    for model, table in answers.items():
+        given = asked.select("question_id").join(
+            table, on="question_id", how="left", validate="1:1", maintain_order="left"
+        )
+        text = sentence_warning(asked, given, judged.filter(pl.col("model") == model)["right"])
+        told += [f"predictions of {model}: {text}"] if text else []
+    return told
+
+
+def _in_order(table: pl.DataFrame, models: list[str]) -> pl.DataFrame:
+    """Return a table with the models as the user named them, and all else as it came."""
+    rank = pl.col("model").replace_strict(models, range(len(models)))
+    keys = [name for name in ("metric", "group", "subgroup", "alpha") if name in table.columns]
+    numbered = table.with_row_index("row").with_columns(place=pl.col("row").min().over(keys), rank=rank)
+    return numbered.sort("place", "rank").drop("row", "place", "rank")
