@@ -91,6 +91,7 @@ def command_lines(
             demo / "swapmix",
             *models("--predictions", demo / "swapmix-answers" / "shortcut_model.parquet"), *few,
         ],
+        "pairs score": [demo / "pairs", *models("--predictions", answers), "--baseline", "a", *few],
         "rules": [demo / "vqa-ce"],
         "explain": [demo / "vqa-ce", "101496003"],
         "fpvg show": [demo / "fpvg", "00000000", "--dry-run"],
@@ -105,7 +106,7 @@ def command_lines(
 
 COMMANDS = (
     "vqa-ce score", "rad score", "fpvg score", "swapmix score", "rules", "explain", "mine", "inspect",
-    "vqa-ce sweep", "rad build", "fpvg show", "swapmix show",
+    "vqa-ce sweep", "rad build", "fpvg show", "swapmix show", "pairs score",
 )  # fmt: skip
 
 

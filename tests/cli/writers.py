@@ -86,6 +86,7 @@ WRITERS["fpvg images"] = lambda of: _twice(
     *("--fill", "black", "mean"),
 )
 WRITERS["swapmix build"] = lambda of: _twice(("swapmix", "build", *_swapmix(of), *FEW), "--seed", 0, 1)
+WRITERS["pairs build"] = lambda of: _twice(("pairs", "build", *_rad(of), "--quiet"), "--limit", 300, 400)
 SCORED = ("--quiet", "--resamples", 10)
 WRITERS["vqa-ce score"] = lambda of: _twice(
     ("vqa-ce", "score", of.built("vqa-ce"), "--predictions", f"m={of.answers('vqa-ce')}", *SCORED),
@@ -107,6 +108,10 @@ WRITERS["fpvg score"] = lambda of: _twice(
 )
 WRITERS["swapmix score"] = lambda of: _twice(
     ("swapmix", "score", of.built("swapmix"), "--predictions", f"m={of.answers('swapmix')}", *SCORED),
+    *("--seed", 0, 1),
+)
+WRITERS["pairs score"] = lambda of: _twice(
+    ("pairs", "score", of.built("pairs"), "--predictions", f"m={of.answers('pairs')}", *SCORED),
     *("--seed", 0, 1),
 )
 WRITERS["mine"] = lambda of: _twice((*_mine(of, "mine"), "--threads", 1, "--show", 0), "--min-count", 3, 4)
@@ -159,7 +164,7 @@ def write_inputs(world: DemoWorld, folder: Path) -> Inputs:
     shutil.copy(folder / DETECTIONS_FILE, data / "boxes.jsonl")
     for relevant in ("path", "final"):
         inputs.recipe(relevant).write_text(RECIPE.format(relevant=relevant), encoding="utf-8")
-    for room in ("vqa-ce", "rad", "fpvg", "swapmix"):
+    for room in ("vqa-ce", "rad", "fpvg", "swapmix", "pairs"):
         tokens, _ = WRITERS[f"{room} build"](inputs)
         assert run([*map(str, tokens), "--out", str(inputs.built(room))]) == 0
         asked = pl.read_parquet(inputs.built(room) / "questions.parquet", columns=["question_id", "answer"])

@@ -9,6 +9,7 @@ import shortcut_miner as sm
 from shortcut_miner.datasets.reports import BuildReport, ScoreReport
 from shortcut_miner.demo import DemoWorld
 from shortcut_miner.diagnostics.fpvg.outputs import read_folder as read_fpvg
+from shortcut_miner.diagnostics.pairs.outputs import read_folder as read_pairs
 from shortcut_miner.diagnostics.rad.outputs import read_folder as read_rad
 from shortcut_miner.diagnostics.swapmix.outputs import read_folder as read_swapmix
 from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder as read_vqa_ce
@@ -93,6 +94,10 @@ def score_swapmix(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
     return sm.swapmix.score(folder, predictions=answers, out=out, resamples=10)
 
 
+def score_pairs(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
+    return sm.pairs.score(folder, {"m": demo.world.grounded_predictions}, out=out, resamples=10)
+
+
 ROOMS = (
     Room(
         name="vqa_ce",
@@ -137,5 +142,16 @@ ROOMS = (
         tables=("questions", "swaps"),
         read=read_swapmix,
         score=score_swapmix,
+    ),
+    Room(
+        name="pairs",
+        folder="pairs",
+        build=sm.pairs.build,
+        files=rad_files,
+        more={"groups": True},
+        zipped="annotations",
+        tables=("questions", "pairs"),
+        read=read_pairs,
+        score=score_pairs,
     ),
 )
