@@ -25,6 +25,7 @@ SHOWN = {
     "cards/fpvg.md": "shortcut_miner/diagnostics/fpvg/README.md",
     "cards/swapmix.md": "shortcut_miner/diagnostics/swapmix/README.md",
     "cards/gqa-ood.md": "shortcut_miner/diagnostics/gqa_ood/README.md",
+    "cards/pairs.md": "shortcut_miner/diagnostics/pairs/README.md",
 }
 NOTEBOOKS = {
     f"notebooks/{path.stem}.md": f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")

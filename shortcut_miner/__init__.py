@@ -1,8 +1,8 @@
 """Mine multimodal shortcuts from VQA data and build the datasets that expose them.
 
-``vqa_ce``, ``rad``, ``fpvg``, ``swapmix`` and the others in :mod:`shortcut_miner.rooms` are the rooms, each
-with ``build`` and ``score``. All other names are loaded when first used (PEP 562), so that importing the
-package, or asking for a command's help, loads neither Polars nor numba.
+The rooms, such as ``vqa_ce``, each have ``build`` and ``score`` (see :mod:`shortcut_miner.rooms`). All other
+names are loaded when first used (PEP 562), so that importing the package, or asking for a command's help,
+loads neither Polars nor numba.
 """
 
 from importlib import import_module

@@ -11,6 +11,7 @@ from shortcut_miner.diagnostics.rad import rad as rad
 from shortcut_miner.diagnostics.fpvg import fpvg as fpvg
 from shortcut_miner.diagnostics.swapmix import swapmix as swapmix
 from shortcut_miner.diagnostics.gqa_ood import gqa_ood as gqa_ood
+from shortcut_miner.diagnostics.pairs import pairs as pairs
 # isort: on
 
 NAMES = tuple(

@@ -222,6 +222,12 @@ class Rules(dy.Schema):
         return pl.col("modality").is_in(MODALITIES)
 
 
+class KeptRules(Rules):
+    """Rules of a build, with whether the rule classifier keeps them."""
+
+    in_classifier = dy.Bool(nullable=False)
+
+
 class MeasuredRules(Rules):
     """Rules with their further measures; what is not known is null.
 
@@ -353,6 +359,43 @@ class Swaps(dy.Schema):
             & (is_original == pl.col("object_id").is_null())
             & (is_original == pl.col("swap_index").is_null())
         )
+
+
+class QuestionPairs(dy.Schema):
+    """Two questions that a shortcut answers alike, and that have different answers.
+
+    Without a rule the two are the first and the second of a pair as it was found or given.
+    """
+
+    pair_id = dy.UInt32(primary_key=True)
+    rule_id = dy.UInt32(nullable=True)
+    rule_answer = dy.String(nullable=True)
+    question_id_agree = dy.String(nullable=False)
+    question_id_counter = dy.String(nullable=False)
+    question_similarity = dy.Float64(nullable=False)
+    object_similarity = dy.Float64(nullable=True)
+    answer_agree = dy.String(nullable=False)
+    answer_counter = dy.String(nullable=False)
+    match = dy.String(nullable=False)
+
+    @dy.rule()
+    def questions_differ(cls) -> pl.Expr:
+        return pl.col("question_id_agree") != pl.col("question_id_counter")
+
+
+class QuestionGroups(dy.Schema):
+    """Two yes/no questions about two images, each right with yes on one of them and with no on the other.
+
+    ``question_id_QI`` is question Q about image I; yes is right for 00 and 11.
+    """
+
+    group_id = dy.UInt32(primary_key=True)
+    image_id_0 = dy.String(nullable=False)
+    image_id_1 = dy.String(nullable=False)
+    question_id_00 = dy.String(nullable=False)
+    question_id_01 = dy.String(nullable=False)
+    question_id_10 = dy.String(nullable=False)
+    question_id_11 = dy.String(nullable=False)
 
 
 def antecedent_columns(rules: pl.DataFrame) -> list[str]:

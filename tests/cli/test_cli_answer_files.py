@@ -62,10 +62,11 @@ def rooms(demo: Path) -> dict[str, tuple[str, dict[str, Path], Callable[..., Any
             {"predictions": demo / "gqa-ood-answers" / f"{LEANING}.json"},
             sm.gqa_ood.score,
         ),
+        "pairs": ("pairs", {"predictions": world / f"{LEANING}_results.json"}, sm.pairs.score),
     }
 
 
-@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood"])
+@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood", "pairs"])
 def test_a_score_tells_how_many_models_are_read(
     room: str, demo: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -80,7 +81,7 @@ def test_a_score_tells_how_many_models_are_read(
     assert any(text.startswith("score") for text in told[told.index(reading[-1]) :])
 
 
-@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood"])
+@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood", "pairs"])
 def test_halves_score_as_the_whole(room: str, demo: Path, run_cli: RunCli, tmp_path: Path) -> None:
     folder, files, score = rooms(demo)[room]
     parts = {role: halves(file, tmp_path / role) for role, file in files.items()}

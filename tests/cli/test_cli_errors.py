@@ -103,6 +103,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "swapmix build": ("--questions", "--scene-graphs", "--out"),
     "gqa-ood build": ("--questions", "--out"),
     "gqa-ood score": ("FOLDER", "--predictions"),
+    "pairs score": ("FOLDER", "--predictions"),
     "mine": ("TABLE",),
     "shard": ("TABLE", "--work"),
     "merge": ("WORK",),

@@ -95,6 +95,7 @@ def command_lines(
             demo / "gqa-ood", "--sweep",
             *models("--predictions", demo / "gqa-ood-answers" / "shortcut_model.json"), *few,
         ],
+        "pairs score": [demo / "pairs", *models("--predictions", answers), "--baseline", "a", *few],
         "rules": [demo / "vqa-ce"],
         "explain": [demo / "vqa-ce", "101496003"],
         "fpvg show": [demo / "fpvg", "00000000", "--dry-run"],
@@ -109,7 +110,7 @@ def command_lines(
 
 COMMANDS = (
     "vqa-ce score", "rad score", "fpvg score", "swapmix score", "rules", "explain", "mine", "inspect",
-    "vqa-ce sweep", "rad build", "fpvg show", "swapmix show", "gqa-ood score",
+    "vqa-ce sweep", "rad build", "fpvg show", "swapmix show", "gqa-ood score", "pairs score",
 )  # fmt: skip
 
 

@@ -90,6 +90,7 @@ WRITERS["swapmix images"] = lambda of: _twice(
     *("--blend", 0, 3),
 )
 WRITERS["swapmix build"] = lambda of: _twice(("swapmix", "build", *_swapmix(of), *FEW), "--seed", 0, 1)
+WRITERS["pairs build"] = lambda of: _twice(("pairs", "build", *_rad(of), "--quiet"), "--limit", 300, 400)
 SCORED = ("--quiet", "--resamples", 10)
 WRITERS["vqa-ce score"] = lambda of: _twice(
     ("vqa-ce", "score", of.built("vqa-ce"), "--predictions", f"m={of.answers('vqa-ce')}", *SCORED),
@@ -119,6 +120,10 @@ WRITERS["gqa-ood build"] = lambda of: _twice(
 )
 WRITERS["gqa-ood score"] = lambda of: _twice(
     ("gqa-ood", "score", of.built("gqa-ood"), "--predictions", f"m={of.answers('gqa-ood')}", *SCORED),
+    *("--seed", 0, 1),
+)
+WRITERS["pairs score"] = lambda of: _twice(
+    ("pairs", "score", of.built("pairs"), "--predictions", f"m={of.answers('pairs')}", *SCORED),
     *("--seed", 0, 1),
 )
 WRITERS["mine"] = lambda of: _twice((*_mine(of, "mine"), "--threads", 1, "--show", 0), "--min-count", 3, 4)
@@ -172,7 +177,7 @@ def write_inputs(world: DemoWorld, folder: Path) -> Inputs:
     shutil.copy(folder / DETECTIONS_FILE, data / "boxes.jsonl")
     for relevant in ("path", "final"):
         inputs.recipe(relevant).write_text(RECIPE.format(relevant=relevant), encoding="utf-8")
-    for room in ("vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood"):
+    for room in ("vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood", "pairs"):
         tokens, _ = WRITERS[f"{room} build"](inputs)
         assert run([*map(str, tokens), "--out", str(inputs.built(room))]) == 0
         asked = pl.read_parquet(inputs.built(room) / "questions.parquet", columns=["question_id", "answer"])

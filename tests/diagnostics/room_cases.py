@@ -10,6 +10,7 @@ from shortcut_miner.datasets.reports import BuildReport, ScoreReport
 from shortcut_miner.demo import DemoWorld
 from shortcut_miner.diagnostics.fpvg.outputs import read_folder as read_fpvg
 from shortcut_miner.diagnostics.gqa_ood.outputs import read_folder as read_gqa_ood
+from shortcut_miner.diagnostics.pairs.outputs import read_folder as read_pairs
 from shortcut_miner.diagnostics.rad.outputs import read_folder as read_rad
 from shortcut_miner.diagnostics.swapmix.plan_folder import read_folder as read_swapmix
 from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder as read_vqa_ce
@@ -103,6 +104,10 @@ def score_gqa_ood(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
     return sm.gqa_ood.score(folder, answers, out=out, resamples=10)
 
 
+def score_pairs(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
+    return sm.pairs.score(folder, {"m": demo.world.grounded_predictions}, out=out, resamples=10)
+
+
 ROOMS = (
     Room(
         name="vqa_ce",
@@ -158,5 +163,16 @@ ROOMS = (
         tables=("questions", "groups", "split"),
         read=read_gqa_ood,
         score=score_gqa_ood,
+    ),
+    Room(
+        name="pairs",
+        folder="pairs",
+        build=sm.pairs.build,
+        files=rad_files,
+        more={"groups": True},
+        zipped="annotations",
+        tables=("questions", "pairs"),
+        read=read_pairs,
+        score=score_pairs,
     ),
 )

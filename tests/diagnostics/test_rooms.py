@@ -367,6 +367,7 @@ COUNTED_WITH: list[tuple[str, dict[str, Any], set[str]]] = [
     ("swapmix", {"plan": "perfect-sight"}, {"rows", "class_swaps", "attribute_swaps"}),
     ("gqa_ood", {}, {"questions", "images", "balanced", "groups", "groups_kept", "head", "tail"}),
     ("gqa_ood", {"entropy_cut": "none", "group": "structural"}, {"groups_kept", "head", "tail"}),
+    ("pairs", {"groups": True}, {"questions", "images", "pairs", "pair_questions", "groups"}),
 ]
 
 
@@ -681,7 +682,7 @@ def test_arguments_of_another_type_are_told(room: Room, demo: Demo, built: Built
         with pytest.raises(ConfigError, match=r"threads: got 2\.5, expected a whole number"):
             room.build(**files, threads=2.5)
     names = ("all", "relevant", "irrelevant") if room.name == "fpvg" else ("original", "augmented")
-    names = ("predictions",) if room.name in ("vqa_ce", "swapmix", "gqa_ood") else names
+    names = ("predictions",) if room.name in ("vqa_ce", "swapmix", "gqa_ood", "pairs") else names
     for given, told in (
         ("m.json", r"got 'm\.json', expected \{model: file\}"),
         ({"m": 7}, "got 7, expected a path"),

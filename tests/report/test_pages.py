@@ -17,6 +17,7 @@ from shortcut_miner.cli.run import run
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.report.found import find_rooms
 from shortcut_miner.report.report import write_html_report
+from shortcut_miner.rooms import NAMES
 
 RULES = "room-0-all-rules-data"
 
@@ -43,7 +44,9 @@ def test_the_first_rules_are_there_without_scripts(folders: Folders) -> None:
 
 def test_the_folder_of_rooms_is_one_page(folders: Folders) -> None:
     page = folders.page.read_text(encoding="utf-8")
-    assert [*re.findall(r'<article id="(room-\d)"', page)] == ["room-0", "room-1", "room-2", "room-3"]
+    assert [*re.findall(r'<article id="(room-\d)"', page)] == [
+        f"room-{number}" for number in range(len(NAMES))
+    ]
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert {link[1:] for link in re.findall(r'href="(#[^"]+)"', page)} <= {*ids}
@@ -87,14 +90,14 @@ def test_a_room_alone_and_its_scores_are_found_or_given(folders: Folders, page: 
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood"])
+@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood", "pairs"])
 def test_scores_alone_have_a_page(folders: Folders, page: Path, room: str) -> None:
     written = write_html_report(folders.out / f"{room}-scores", page)
     assert [section.title for section in written.rooms[0].sections] == ["Models", "What was read"]
     assert written.rooms[0].sections[0].figures
 
 
-@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood"])
+@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood", "pairs"])
 def test_a_build_without_scores_has_a_page(folders: Folders, page: Path, room: str) -> None:
     written = write_html_report(folders.out / room, page)
     assert "Models" not in [section.title for section in written.rooms[0].sections]
