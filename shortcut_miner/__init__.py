@@ -1,7 +1,7 @@
 """Mine multimodal shortcuts from VQA data and build the datasets that expose them.
 
-``vqa_ce``, ``rad``, ``fpvg`` and ``swapmix`` are the rooms, each with ``build`` and ``score``. All other
-names are loaded when first used (PEP 562), so that importing the package, or asking for a command's help,
+``vqa_ce``, ``rad``, ``fpvg``, ``swapmix`` and ``slices`` are the rooms, each with ``build`` and ``score``.
+All other names are loaded when first used (PEP 562), so that importing the package, or asking for help,
 loads neither Polars nor numba.
 """
 

@@ -10,6 +10,7 @@ from shortcut_miner.diagnostics.vqa_ce import vqa_ce as vqa_ce
 from shortcut_miner.diagnostics.rad import rad as rad
 from shortcut_miner.diagnostics.fpvg import fpvg as fpvg
 from shortcut_miner.diagnostics.swapmix import swapmix as swapmix
+from shortcut_miner.diagnostics.slices import slices as slices
 # isort: on
 
 NAMES = tuple(

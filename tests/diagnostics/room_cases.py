@@ -10,6 +10,7 @@ from shortcut_miner.datasets.reports import BuildReport, ScoreReport
 from shortcut_miner.demo import DemoWorld
 from shortcut_miner.diagnostics.fpvg.outputs import read_folder as read_fpvg
 from shortcut_miner.diagnostics.rad.outputs import read_folder as read_rad
+from shortcut_miner.diagnostics.slices.outputs import read_folder as read_slices
 from shortcut_miner.diagnostics.swapmix.outputs import read_folder as read_swapmix
 from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder as read_vqa_ce
 
@@ -69,6 +70,11 @@ def swapmix_files(demo: Demo) -> dict[str, Any]:
     return gqa_files(demo) | {"embeddings": demo.world.gqa_questions.parent / "word_vectors.txt"}
 
 
+def slices_files(demo: Demo) -> dict[str, Any]:
+    answers = {"leaning": demo.world.shortcut_predictions, "m": demo.world.grounded_predictions}
+    return rad_files(demo) | {"detections": demo.world.detections, "predictions": answers}
+
+
 def score_vqa_ce(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
     return sm.vqa_ce.score(folder, {"m": demo.world.grounded_predictions}, out=out, resamples=10)
 
@@ -91,6 +97,10 @@ def score_fpvg(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
 def score_swapmix(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
     answers = {"m": demo.out / "swapmix-answers" / f"{MODEL}.parquet"}
     return sm.swapmix.score(folder, predictions=answers, out=out, resamples=10)
+
+
+def score_slices(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
+    return sm.slices.score(folder, {"m": demo.world.grounded_predictions}, out=out, resamples=10)
 
 
 ROOMS = (
@@ -137,5 +147,16 @@ ROOMS = (
         tables=("questions", "swaps"),
         read=read_swapmix,
         score=score_swapmix,
+    ),
+    Room(
+        name="slices",
+        folder="slices",
+        build=sm.slices.build,
+        files=slices_files,
+        more={"outcome": "wrong"},
+        zipped="annotations",
+        tables=("slices", "cover", "questions"),
+        read=read_slices,
+        score=score_slices,
     ),
 )
