@@ -83,37 +83,40 @@ def build(
 
     return run_build(
         work, out=out, dry_run=dry_run, shown=shown, kernels=(SLICES,),
-        show=lambda report, how, seconds: _show(report, how, seconds, most),
+        show=lambda report, how, seconds: _show(report, how, seconds, most, method.max_q),
     )  # fmt: skip
 
 
-def _show(report: "BuildReport", shown: Shown, wall_seconds: float, most: int) -> None:
-    from shortcut_miner.diagnostics.slices.outputs import to_read
+def _show(report: "BuildReport", shown: Shown, wall_seconds: float, most: int, max_q: float) -> None:
+    from shortcut_miner.diagnostics.slices.outputs import kept_slices, to_read, with_names
 
-    first = to_read(report.slices, report.cover).head(most)
+    first, kept = to_read(report.slices, report.cover), with_names(kept_slices(report.slices, max_q))
     if shown.format == "json":
-        print_json(report.as_dict(wall_seconds) | {"slices": first.to_dicts()})
+        told = {"cover": first.head(most).to_dicts(), "slices": kept.head(most).to_dicts()}
+        print_json(report.as_dict(wall_seconds) | told)
         return
     print_fields(report.in_words(wall_seconds))
-    if len(first):
-        outcome = report.figures["outcome"]
-        of = "" if len(first) == len(report.cover) else f", {len(first)} of {len(report.cover)}"
-        print_title(f"Slices to read first{of}")
-        print_first(first, outcome)
+    for title, slices in (("Slices to read first", first), ("Not redundant, the worst first", kept)):
+        if len(slices) and most:
+            of = "" if len(slices) <= most else f", {most} of {len(slices):,}"
+            print_title(f"{title}{of}")
+            print_slices(slices.head(most), report.figures["outcome"])
 
 
-def print_first(first: "pl.DataFrame", outcome: str) -> None:
-    """Print slices in the order to read, with what each explains together with those before it."""
+def print_slices(first: "pl.DataFrame", outcome: str) -> None:
+    """Print slices, those to read first with what each explains together with the ones before it."""
     unit = "wrong" if outcome == "wrong" else "lost" if outcome == "regression" else "error"
-    names = ["slice", "rows", f"{unit} %", "above all", "q", "explained %"]
+    names = ["slice", "rows", f"{unit} %", "above all", "q"]
     columns: list[list[object]] = [
         first["name"].to_list(),
         first["count"].to_list(),
         [f"{100 * one:.1f}" for one in first["mean"]],
         [f"{100 * one:+.1f}" for one in first["divergence"]],
         first["q_value"].to_list(),
-        [f"{100 * one:.1f}" for one in first["explained"]],
     ]
+    if "explained" in first.columns:
+        names.append("explained %")
+        columns.append([f"{100 * one:.1f}" for one in first["explained"]])
     if "mean_b" in first.columns:
         names.insert(3, "other's error %" if outcome == "regression" else f"other's {unit} %")
         columns.insert(3, [f"{100 * one:.1f}" for one in first["mean_b"]])

@@ -57,10 +57,11 @@ def rooms(demo: Path) -> dict[str, tuple[str, dict[str, Path], Callable[..., Any
             {"predictions": demo / "swapmix-answers" / f"{LEANING}.parquet"},
             sm.swapmix.score,
         ),
+        "slices": ("slices", {"predictions": world / f"{LEANING}_results.json"}, sm.slices.score),
     }
 
 
-@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix"])
+@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "slices"])
 def test_a_score_tells_how_many_models_are_read(
     room: str, demo: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,7 +76,7 @@ def test_a_score_tells_how_many_models_are_read(
     assert any(text.startswith("score") for text in told[told.index(reading[-1]) :])
 
 
-@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix"])
+@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "slices"])
 def test_halves_score_as_the_whole(room: str, demo: Path, run_cli: RunCli, tmp_path: Path) -> None:
     folder, files, score = rooms(demo)[room]
     parts = {role: halves(file, tmp_path / role) for role, file in files.items()}

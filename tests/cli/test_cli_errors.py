@@ -100,6 +100,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "fpvg show": ("FOLDER", "QUESTION_ID", "--out"),
     "swapmix show": ("FOLDER", "QUESTION_ID", "--out"),
     "swapmix build": ("--questions", "--scene-graphs", "--out"),
+    "slices score": ("FOLDER", "--predictions"),
     "mine": ("TABLE",),
     "shard": ("TABLE", "--work"),
     "merge": ("WORK",),

@@ -126,6 +126,8 @@ ORDERS: dict[str, tuple[str, str, Callable[[Path, Path, str], None], str]] = {
     "fpvg, boxes": ("fpvg build", "--detections", shuffled_lines, ""),
     "swapmix, graphs": ("swapmix build", "--scene-graphs", shuffled_object, ""),
     "swapmix, boxes": ("swapmix build", "--detections", shuffled_lines, ""),
+    "slices, annotations": ("slices build", "--annotations", shuffled_list, "annotations"),
+    "slices, questions": ("slices build", "--questions", shuffled_list, "questions"),
     "swapmix, vectors": ("swapmix build", "--embeddings", shuffled_lines, ""),
 }
 

@@ -166,7 +166,7 @@ def test_an_extraction_may_stand_in_the_config_file(build: Build, run_cli: RunCl
     assert (ran.code, overall(ran)["value"]) == (0, 100.0)
 
 
-@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix"])
+@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "slices"])
 def test_an_unknown_extraction_is_told(room: str, run_cli: RunCli, tmp_path: Path) -> None:
     named = {"fpvg": ("--all", "--relevant", "--irrelevant"), "rad": ("--original", "--augmented")}
     files = [text for option in named.get(room, ("--predictions",)) for text in (option, "m=m.json")]

@@ -61,6 +61,7 @@ ROOMS = (
     Scored("rad", "rad", rad_files, "augmented", sm.rad.score),
     Scored("fpvg", "fpvg", fpvg_files, "relevant", sm.fpvg.score, "questionId", "prediction"),
     Scored("swapmix", "swapmix", swapmix_files, "predictions", sm.swapmix.score),
+    Scored("slices", "slices", vqa_ce_files, "predictions", sm.slices.score),
 )
 each_room = pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
 

@@ -63,7 +63,7 @@ def sentences(demo: Path, room: str, out: Path) -> dict[str, Path]:
     }
 
 
-each_room = pytest.mark.parametrize("room", ["vqa_ce", "rad", "fpvg", "swapmix"])
+each_room = pytest.mark.parametrize("room", ["vqa_ce", "rad", "fpvg", "swapmix", "slices"])
 
 
 @each_room
@@ -109,7 +109,12 @@ def test_an_extraction_gives_the_scores_of_the_answers(
 def test_both_texts_of_each_answer_are_kept(room: str, demo: Path, tmp_path: Path) -> None:
     texts = scored(demo, room, sentences(demo, room, tmp_path), extract="after:answer:").extracted_answers
     assert texts is not None
-    whose = {"vqa_ce": ["question_id"], "rad": ["side", "question_id"], "fpvg": ["condition", "question_id"]}
+    whose = {
+        "vqa_ce": ["question_id"],
+        "slices": ["question_id"],
+        "rad": ["side", "question_id"],
+        "fpvg": ["condition", "question_id"],
+    }
     columns = [
         "model",
         *whose.get(room, ()),
@@ -145,6 +150,7 @@ def test_the_papers_table_has_a_row_a_model(room: str, demo: Path, tmp_path: Pat
         "fpvg": "Model & Accuracy & FPVG+ & FPVG+ correct & FPVG+ wrong & FPVG- correct & FPVG- wrong",
         "swapmix": "Model & Accuracy & Object reliance & Attribute reliance & Context reliance & "
         "Effective accuracy",
+        "slices": "Model & Error rate",
     }
     report = scored(demo, room, answer_files(demo, room), out=tmp_path / "out")
     lines = (tmp_path / "out" / "scores.tex").read_text(encoding="utf-8").splitlines()

@@ -94,7 +94,7 @@ def test_every_option_shown_anywhere_is_one(capfd: pytest.CaptureFixture[str]) -
     for command in commands_in_text():
         words = shlex.split(command, comments=True)
         options = [word.partition("=")[0] for word in words if word.startswith("--")]
-        rooms = words[0] in {"vqa-ce", "rad", "fpvg", "swapmix"}
+        rooms = words[0] in {"vqa-ce", "rad", "fpvg", "swapmix", "slices"}
         name = tuple(words[: 2 if rooms else 1])
         if name not in help_of:
             assert run([*name, "--help"]) == 0

@@ -41,7 +41,7 @@ def figures(folders: Folders) -> dict[tuple[str, str], Figure]:
 
 
 def test_every_chart_satisfies_vega_lites_schema(figures: dict[tuple[str, str], Figure]) -> None:
-    assert {room for room, _ in figures} == {"vqa_ce", "rad", "fpvg", "swapmix"}
+    assert {room for room, _ in figures} == {"vqa_ce", "rad", "fpvg", "swapmix", "slices"}
     for figure in figures.values():
         assert figure.title and figure.note and len(figure.grid.rows) == len(figure.table)
         for chart in figure.charts:

@@ -4,9 +4,10 @@ from pathlib import Path
 
 from shortcut_miner.datasets.folders import Run, options_of, publish
 from shortcut_miner.diagnostics.slices import outputs
+from shortcut_miner.diagnostics.slices.answers import Models
 from shortcut_miner.diagnostics.slices.config import SlicesConfig, SlicesFiles
 from shortcut_miner.diagnostics.slices.found import find_slices
-from shortcut_miner.diagnostics.slices.inputs import Models, SlicesSources, read_inputs
+from shortcut_miner.diagnostics.slices.inputs import SlicesSources, read_inputs
 from shortcut_miner.diagnostics.slices.outputs import BuildReport
 from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.timing import OnStage, timed

@@ -209,6 +209,8 @@ class ScoreConfig(ScoreOptions):
 
     Attributes
     ----------
+    scorer : {"auto", "vqa-official", "vqa-normalized", "three-agree", "any-answer", "exact"}, optional
+        How answers are scored. Default: as in the build.
     baseline : str, optional
         Model that all others are compared with, on the same resamples.
     resamples : int
@@ -217,6 +219,7 @@ class ScoreConfig(ScoreOptions):
         Of the bootstrap.
     """
 
+    scorer: SweepScorer | None = None
     baseline: str | None = None
     resamples: int = 1000
     seed: int = 0

@@ -320,6 +320,7 @@ def _tested(
     slices: pl.DataFrame, lists: Numbers, side: _Side, outcome: Outcome, config: SlicesConfig
 ) -> pl.DataFrame:
     """Return slices with what the held-out rows say of those that the search selected; null for others."""
+    # What outputs.kept_slices keeps.
     is_selected = ((slices["q_value"] <= config.max_q) & ~slices["is_redundant"]).fill_null(False)
     sums, whole, scale = (
         _recounted(side.rows, side.outcome, lists[is_selected]),

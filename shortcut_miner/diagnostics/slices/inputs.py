@@ -4,22 +4,17 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import polars as pl
 
-from shortcut_miner.datasets.answers import answer_files, fit_answers, read_models, readings_by_role
 from shortcut_miner.datasets.folders import open_folder
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.datasets.scores import build_record
+from shortcut_miner.diagnostics.slices.answers import Models, outcomes, read_accuracies
 from shortcut_miner.diagnostics.slices.config import Outcome, SlicesConfig, SlicesFiles
-from shortcut_miner.diagnostics.slices.mined import Ints
 from shortcut_miner.diagnostics.slices.tables import OUTCOME, read_table
 from shortcut_miner.errors import ConfigError, examples
-from shortcut_miner.options import AnswerOptions, option_name
+from shortcut_miner.options import option_name
 from shortcut_miner.schemas import Questions
-from shortcut_miner.scoring.accuracy import score_questions
-from shortcut_miner.scoring.extraction import extract_all
-from shortcut_miner.scoring.scorers import choose_scorer
 from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.opening.reading import Reading
@@ -31,8 +26,6 @@ OUTCOME_B = "outcome_b"
 ACCURACY, ACCURACY_B = "accuracy", "accuracy_b"
 _LABELS = "labels"
 _NO_ITEMS = ("question_id", "image_id", "question", "answers", "answer_record_key", _LABELS, OUTCOME)
-
-Models = Mapping[str, Sequence[Path]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +73,9 @@ class SlicesSources:
         return sources
 
 
+_ROWS = {"folder": "a built folder", "questions": "questions", "table": "a table"}
+
+
 def _check_beside(sources: SlicesSources, way: str, config: SlicesConfig) -> None:
     """Raise ConfigError for what is missing beside the rows, or has no meaning there."""
     is_table = way == "table"
@@ -90,8 +86,7 @@ def _check_beside(sources: SlicesSources, way: str, config: SlicesConfig) -> Non
     if strange:
         options = " and ".join(map(option_name, strange))
         raise ConfigError(
-            f"{', '.join(strange)}: got a value beside the rows of a {way}, expected none. "
-            f"Leave {options} out."
+            f"{', '.join(strange)}: got a value with {_ROWS[way]}, expected none. Leave {options} out."
         )
     needed = "outcome_column" if is_table else "predictions"
     if (config.outcome_column if is_table else sources.predictions) is None:
@@ -234,67 +229,12 @@ def _with_accuracies(
 ) -> tuple[pl.DataFrame, InputFacts]:
     """Return the rows that all models answer with the accuracy of each, and the facts of the answers."""
     ordered = {model: files[model] for model in models}
-    accuracies, facts = read_accuracies(rows, known, ordered, config.answers, config.scorer, on_stage)
+    found = read_accuracies(rows, known, ordered, config.answers, config.scorer, on_stage)
     names = dict(zip(models, (ACCURACY, ACCURACY_B), strict=False))
-    for model, table in accuracies.items():
-        found = table.select("question_id", pl.col("accuracy").alias(names[model]))
-        rows = rows.join(found, on="question_id", how="inner", validate="1:1", maintain_order="left")
-    return rows, facts
-
-
-def read_accuracies(
-    rows: pl.DataFrame,
-    known: pl.Series,
-    files: Models,
-    options: AnswerOptions,
-    scorer: str,
-    on_stage: OnStage | None = None,
-) -> tuple[dict[str, pl.DataFrame], InputFacts]:
-    """Return each model's accuracy at each row that all of them answer, and the facts of the answers.
-
-    Parameters
-    ----------
-    rows : pl.DataFrame
-        schemas.Questions that are to be answered.
-    known : pl.Series
-        question_id of all that may be.
-    files : mapping of str to sequence of Path
-        Model -> its files, or folders of them.
-    options : AnswerOptions
-        How they are read.
-    scorer : str
-        See :func:`shortcut_miner.scoring.accuracy.score_questions`.
-    """
-    found, folder_notes = answer_files(files, options)
-    read = read_models(found, "predictions", known, options, on_stage)
-    parts = {role: [*some.values()] for role, some in read.items()}
-    facts = InputFacts.of(readings_by_role(read))
-    fitted = fit_answers(parts, known=known, needed=rows["question_id"], options=options)
-    asked = _answered(rows.filter(~pl.col("question_id").is_in(fitted.left_out.implode())))
-    choice = choose_scorer(asked, scorer)
-    texts, _, notes = extract_all(
-        dict(zip(files, fitted.answers.values(), strict=True)), options.extract, asked
-    )
-    ids = asked.select("question_id")
-    accuracies = {
-        model: score_questions(
-            asked, table.join(ids, on="question_id", how="semi"), scorer=choice.as_option, model=model
-        )
-        for model, table in texts.items()
-    }
-    return accuracies, InputFacts(
-        records=facts.records,
-        dropped={**facts.dropped, **fitted.dropped},
-        notes=(*folder_notes, *facts.notes, *fitted.notes, *notes, *choice.notes),
-        warnings=(*facts.warnings, *fitted.warnings, *choice.warnings),
-    )
-
-
-def _answered(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return questions with a list of answers wherever there is one answer."""
-    alone = pl.when(pl.col("answer").is_not_null()).then(pl.concat_list("answer"))
-    given = pl.when(pl.col("answers").list.len() > 0).then("answers")
-    return rows.with_columns(answers=pl.coalesce(given, alone))
+    for model, table in found.tables.items():
+        accuracies = table.select("question_id", pl.col("accuracy").alias(names[model]))
+        rows = rows.join(accuracies, on="question_id", how="inner", validate="1:1", maintain_order="left")
+    return rows, found.facts
 
 
 def _together(first: InputFacts, second: InputFacts) -> InputFacts:
@@ -304,35 +244,6 @@ def _together(first: InputFacts, second: InputFacts) -> InputFacts:
         notes=(*first.notes, *second.notes),
         warnings=(*first.warnings, *second.warnings),
     )
-
-
-def outcomes(
-    accuracy: pl.Series, outcome: Outcome, correct_at: float, other: pl.Series | None = None
-) -> Ints:
-    """Return the outcome of each row, larger is worse: int64[rows].
-
-    Parameters
-    ----------
-    accuracy : pl.Series
-        In percent.
-    outcome : {"wrong", "error", "regression"}
-        1 for an accuracy below `correct_at`; 100 - accuracy; the accuracy minus that of `other`. Accuracies
-        are rounded to whole percents for the last two, so that sums are exact.
-
-    >>> outcomes(pl.Series([100.0, 30.0]), "wrong", 50.0).tolist()
-    [0, 1]
-    >>> outcomes(pl.Series([100.0, 30.0]), "error", 50.0).tolist()
-    [0, 70]
-    """
-    if outcome == "wrong":
-        return (accuracy < correct_at).cast(pl.Int64).to_numpy()
-    percent = _percent(accuracy)
-    return 100 - percent if other is None or outcome == "error" else percent - _percent(other)
-
-
-def _percent(accuracy: pl.Series) -> Ints:
-    percent: Ints = np.rint(accuracy.to_numpy()).astype(np.int64)
-    return percent
 
 
 def _with_outcomes(rows: pl.DataFrame, outcome: Outcome, correct_at: float) -> pl.DataFrame:

@@ -79,16 +79,15 @@ def in_words(found: Found, config: SlicesConfig) -> dict[str, str]:
     words["items"] = f"{counts['items']:,} in {figures['min_count']:,} rows or more each"
     if figures["nothing_found"]:
         return words | {"slices": f"none: {figures['nothing_found']}"}
-    kept = found.slices.filter(pl.col("q_value") <= config.max_q, ~pl.col("is_redundant"))
+    kept = kept_slices(found.slices, config.max_q)
+    surely = f"{counts['significant']:,}" if counts["significant"] else "none"
     words["slices"] = (
-        f"{counts['slices']:,} of up to {config.max_length} items; {counts['significant']:,} "
-        f"{_TESTED[config.direction]} (q <= {config.max_q:g}), {len(kept):,} of them not redundant"
+        f"{counts['slices']:,} of up to {config.max_length} items; {surely} {_TESTED[config.direction]} "
+        f"(q <= {config.max_q:g})" + (f", {len(kept):,} of them not redundant" if len(kept) else "")
     )
-    if len(found.cover):
-        words["to read first"] = (
-            f"{len(found.cover):,}, which hold {100 * found.cover['explained'][-1]:.1f}% of "
-            f"{_LOSSES[outcome]}"
-        )
+    if count := len(found.cover):
+        share = f"{100 * found.cover['explained'][-1]:.1f}% of {_LOSSES[outcome]}"
+        words["to read first"] = f"{count:,}, which hold{'s' * (count == 1)} {share}"
     if figures["held_out"] and len(kept):
         stays = (kept["holdout_p"] <= config.max_q).sum()
         words["on held-out rows"] = f"{stays:,} of {len(kept):,} are so again (Holm's p <= {config.max_q:g})"
@@ -119,6 +118,11 @@ def slice_name(words: Sequence[str], objects: Sequence[str], attributes: Sequenc
     'word=what & object=clock & answer_type=number'
     """
     return " & ".join([*map("word={}".format, words), *map("object={}".format, objects), *attributes])
+
+
+def kept_slices(slices: pl.DataFrame, max_q: float) -> pl.DataFrame:
+    """Return the slices that are significant and not redundant."""
+    return slices.filter(pl.col("q_value") <= max_q, ~pl.col("is_redundant"))
 
 
 def with_names(slices: pl.DataFrame) -> pl.DataFrame:

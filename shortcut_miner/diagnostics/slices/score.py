@@ -12,8 +12,9 @@ import polars as pl
 
 from shortcut_miner.datasets import reports
 from shortcut_miner.datasets.scores import build_record, check_score_target, write_report
+from shortcut_miner.diagnostics.slices.answers import outcomes, read_accuracies
 from shortcut_miner.diagnostics.slices.config import Outcome, ScoreConfig
-from shortcut_miner.diagnostics.slices.inputs import ACCURACY, outcomes, read_accuracies
+from shortcut_miner.diagnostics.slices.inputs import ACCURACY
 from shortcut_miner.diagnostics.slices.mined import RowBits
 from shortcut_miner.diagnostics.slices.outputs import SlicesFolder, read_folder, to_read
 from shortcut_miner.encoding import build_vocabulary, encode_item_lists
@@ -111,26 +112,28 @@ def score(
         )
     questions, build = folder.questions, folder.manifest["config"]
     ids = questions["question_id"]
-    accuracies, facts = read_accuracies(questions, ids, models, config, build["scorer"], on_stage)
+    scorer = config.scorer or build["scorer"]
+    found = read_accuracies(questions, ids, models, config, scorer, on_stage)
     if on_stage is not None:
         on_stage("score")
-    scored = {model: _outcomes(folder, table, build["correct_at"]) for model, table in accuracies.items()}
+    scored = {model: _outcomes(folder, table, build["correct_at"]) for model, table in found.tables.items()}
     scores, differences = _summaries(folder, scored, config)
     report = ScoreReport(
         command=COMMAND,
         scores=scores,
         slice_scores=_slice_scores(folder, scored),
         differences=differences,
-        notes=facts.notes,
-        warnings=facts.warnings,
-        dropped=facts.dropped,
+        notes=found.facts.notes,
+        warnings=found.facts.warnings,
+        dropped=found.facts.dropped,
+        extracted_answers=found.texts,
     )
     if out is not None:
         report = write_report(
             out,
             report,
             config=recorded,
-            inputs=(*facts.records, build_record(path, folder.manifest)),
+            inputs=(*found.facts.records, build_record(path, folder.manifest)),
             counts={"questions": len(next(iter(scored.values()))), "models": len(models)},
             force=force,
         )

@@ -140,6 +140,7 @@ def score(
     on_bad_row: OnBadRow = "error",
     extract: str | None = None,
     tex_intervals: bool = False,
+    scorer: SweepScorer | None = None,
     baseline: str | None = None,
     resamples: int = 1000,
     seed: int = 0,
@@ -158,7 +159,8 @@ def score(
         Replace the scores of a run with other options.
     config : ScoreConfig, optional
         All options at once, in place of those that follow.
-    columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals, baseline, resamples, seed
+    columns, on_missing, on_extra, on_duplicate, on_bad_row, extract, tex_intervals, scorer, baseline,
+    resamples, seed
         See :class:`ScoreConfig`.
 
     Raises

@@ -26,7 +26,7 @@ _place = np.uint64
 
 
 @intrinsic
-def count_ones(_, word):
+def _count_ones(_, word):
     """Return how many bits of an int64 are set."""
     return types.int64(word), lambda context, builder, signature, words: builder.ctpop(words[0])
 
@@ -183,7 +183,7 @@ def _gather_rows(above, candidate, stride, min_count, bits):
         while run < stop:
             end, count = run_stop[run], 0
             for k in range(run, end if run < heavy else run):
-                count += count_ones(words[_place(k * stride + candidate)]) << shift[_place(k)]
+                count += _count_ones(words[_place(k * stride + candidate)]) << shift[_place(k)]
             if (count >= min_count) != turn:
                 for k in range(run, end):
                     left = words[_place(k * stride + candidate)]
@@ -192,7 +192,7 @@ def _gather_rows(above, candidate, stride, min_count, bits):
                             rows[top] = fill
                             top, fill = top + 1, 0
                         shift[top] = shift[k]
-                        source[_place(top * 64 + fill)] = k * stride + count_ones((left & -left) - 1)
+                        source[_place(top * 64 + fill)] = k * stride + _count_ones((left & -left) - 1)
                         left &= left - 1
                         fill += 1
                 if not turn:
@@ -262,7 +262,7 @@ def _best_class(left, right, low, heavy, stride, bits):
     for k in range(low, heavy):
         # A part of a class never counts more than all of it, so no end of a run is looked for.
         rows = words[_place(k * stride + left)] & words[_place(k * stride + right)]
-        count = (count & same_run[_place(k)]) + (count_ones(rows) << shift[_place(k)])
+        count = (count & same_run[_place(k)]) + (_count_ones(rows) << shift[_place(k)])
         at = k if count > best else at
         best = max(count, best)
     return best, bits.classes[at]
@@ -275,5 +275,5 @@ def _total(left, right, low, stop, stride, bits):
     total = 0
     for k in range(low, stop):
         rows = words[_place(k * stride + left)] & words[_place(k * stride + right)]
-        total += count_ones(rows) << shift[_place(k)]
+        total += _count_ones(rows) << shift[_place(k)]
     return total

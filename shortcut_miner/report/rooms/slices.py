@@ -4,7 +4,7 @@ import polars as pl
 
 from shortcut_miner.datasets.folders import BuiltFolder
 from shortcut_miner.diagnostics.slices.config import Outcome
-from shortcut_miner.diagnostics.slices.outputs import MEANS, mean_text, to_read, with_names
+from shortcut_miner.diagnostics.slices.outputs import MEANS, kept_slices, mean_text, to_read, with_names
 from shortcut_miner.report.charts.bars import bars
 from shortcut_miner.report.charts.intervals import interval_dots
 from shortcut_miner.report.found import FoundRoom
@@ -35,7 +35,7 @@ def _of_build(folder: BuiltFolder) -> Build:
     outcome: Outcome = told["outcome"]
     slices, cover = folder.table("slices"), folder.table("cover")
     config = folder.manifest["config"]
-    kept = slices.filter(pl.col("q_value") <= config["max_q"], ~pl.col("is_redundant"))
+    kept = kept_slices(slices, config["max_q"])
     first = _in_percent(to_read(slices, cover))
     explained = f"{100 * cover['explained'][-1]:.1f}%" if len(cover) else "none"
     whose = " to ".join(told["models"]) or "a table"
@@ -90,7 +90,7 @@ def _first(first: pl.DataFrame, outcome: Outcome) -> Figure:
         "q_value": "q", "explained": "Held so far, percent",
     }  # fmt: skip
     return Figure(
-        name="slices-first", title="Slices to read first", headings=headings, table=table,
+        name="first", title="Slices to read first", headings=headings, table=table,
         charts=(chart,) if len(table) else (),
         note=f"The first {len(table)} of {len(first)}; each is chosen for what it adds to those above it.",
     )  # fmt: skip
@@ -106,7 +106,7 @@ def _items(items: pl.DataFrame) -> Figure:
     nothing = pl.lit(None, pl.Float64)
     table = labelled(ends, "name").with_columns(low=nothing, high=nothing)
     return Figure(
-        name="slice-items", title="Single items", table=table,
+        name="items", title="Single items", table=table,
         charts=(interval_dots(table, row="name", unit="points above all rows", domain=None),)
         if len(table)
         else (),
@@ -138,7 +138,7 @@ def _models(room: FoundRoom) -> list[Section]:
         heading = str(metric).replace("_", " ")
         figures.append(
             interval_figure(
-                scores, cells, name=f"slices-{str(metric).replace('_', '-')}", domain=None,
+                scores, cells, name=f"{str(metric).replace('_', '-')}", domain=None,
                 title=f"{heading.capitalize()} in slices",
                 note="Lines are 95% intervals by bootstrap over images; all charts have one axis.",
             )

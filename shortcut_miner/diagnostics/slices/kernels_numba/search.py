@@ -12,10 +12,10 @@ enough of these rows hold. Nothing but the count prunes: what is tested must not
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import intrinsic
 
 from shortcut_miner.kernel_options import INLINED, KERNEL
-from shortcut_miner.mining.kernels_numba.bits import count_ones
 
 
 class Limits(NamedTuple):
@@ -68,6 +68,12 @@ class Found(NamedTuple):
     rows: np.ndarray
     total: np.ndarray
     square: np.ndarray
+
+
+@intrinsic
+def count_ones(_, word):
+    """Return how many bits of an int64 are set."""
+    return types.int64(word), lambda context, builder, signature, words: builder.ctpop(words[0])
 
 
 @njit(**KERNEL)
