@@ -24,6 +24,7 @@ SHOWN = {
     "cards/rad.md": "shortcut_miner/diagnostics/rad/README.md",
     "cards/fpvg.md": "shortcut_miner/diagnostics/fpvg/README.md",
     "cards/swapmix.md": "shortcut_miner/diagnostics/swapmix/README.md",
+    "cards/slices.md": "shortcut_miner/diagnostics/slices/README.md",
 }
 NOTEBOOKS = {
     f"notebooks/{path.stem}.md": f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")
