@@ -26,6 +26,7 @@ SHOWN = {
     "cards/swapmix.md": "shortcut_miner/diagnostics/swapmix/README.md",
     "cards/gqa-ood.md": "shortcut_miner/diagnostics/gqa_ood/README.md",
     "cards/pairs.md": "shortcut_miner/diagnostics/pairs/README.md",
+    "cards/slices.md": "shortcut_miner/diagnostics/slices/README.md",
 }
 NOTEBOOKS = {
     f"notebooks/{path.stem}.md": f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")

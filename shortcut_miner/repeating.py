@@ -6,6 +6,7 @@ inputs lay is in ``run.json``; they are also found, by size and digest, in a fol
 
 import dataclasses
 import inspect
+import re
 import tempfile
 from collections.abc import Container, Mapping, Sequence
 from itertools import zip_longest
@@ -21,6 +22,9 @@ from shortcut_miner.recorded_inputs import Record, by_role, is_recorded, places_
 from shortcut_miner.sources.opening.files import find_file
 from shortcut_miner.storage import MANIFEST, RUN_RECORD, read_json_file
 from shortcut_miner.version import __version__
+
+_BY_NAME = " of "  # between an option and a name, as in "predictions of m"
+_NUMBERED_FILE = re.compile(r" \(\d+\)$")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ def repeat(
             return Repetition(path, manifest["command"], found, None, {}, ())
         target = Path(temporary) / "out" if new is None else new
         try:
-            build(**inputs, **options, out=target)
+            build(**_by_argument(inputs, roles), **options, out=target)
         except ConfigError as error:
             if str(error).startswith("--out"):
                 raise
@@ -173,9 +177,14 @@ def _find_inputs(
     there = places_below(data) if data is not None else []
     found: dict[str, Any] = {}
     problems = []
-    for role in (one for one in {**recorded, **paths} if one in roles):
+    for role in [one for one in recorded if one not in paths]:
+        first = _NUMBERED_FILE.sub("", role)
+        if first != role and first in recorded:  # a further file of what is given by name
+            recorded[first] += recorded.pop(role)
+    asked = [one for one in {**recorded, **paths} if one in roles or _BY_NAME in one]
+    for number, role in enumerate(asked):
         pairs = _paired(recorded.get(role, []), paths.get(role, []))
-        places = [_find_one(*pair, there, temporary / f"{role}-{at}") for at, pair in enumerate(pairs)]
+        places = [_find_one(*pair, there, temporary / f"{number}-{at}") for at, pair in enumerate(pairs)]
         lost = [pair for pair, place in zip(pairs, places, strict=True) if place is None]
         problems += [_missing(role, *pair) for pair in lost]
         found[role] = places[0] if len(places) == 1 else places
@@ -184,6 +193,18 @@ def _find_inputs(
         title = f"{folder}: got no file for {len(problems)} of its inputs, expected them {where}. "
         raise SourceError(problem_list(title + "Name a folder that has them by --data-dir.", problems))
     return found
+
+
+def _by_argument(inputs: Mapping[str, Any], roles: Container[str]) -> dict[str, Any]:
+    """Return inputs as the arguments of a build: "predictions of m" is the m of its predictions."""
+    arguments: dict[str, Any] = {}
+    for role, found in inputs.items():
+        argument, _, name = role.partition(_BY_NAME)
+        if role in roles:
+            arguments[role] = found
+        elif argument in roles:
+            arguments.setdefault(argument, {})[name] = found
+    return arguments
 
 
 def _paired(records: Sequence[Record], paths: Sequence[Path]) -> list[tuple[Record | None, Path | None]]:

@@ -12,6 +12,7 @@ from shortcut_miner.diagnostics.fpvg import fpvg as fpvg
 from shortcut_miner.diagnostics.swapmix import swapmix as swapmix
 from shortcut_miner.diagnostics.gqa_ood import gqa_ood as gqa_ood
 from shortcut_miner.diagnostics.pairs import pairs as pairs
+from shortcut_miner.diagnostics.slices import slices as slices
 # isort: on
 
 NAMES = tuple(
@@ -19,3 +20,4 @@ NAMES = tuple(
     for name, value in globals().items()
     if getattr(value, "__name__", "").startswith("shortcut_miner.diagnostics.")
 )
+WORDS = tuple(name.replace("_", "-") for name in NAMES)  # as commands name them

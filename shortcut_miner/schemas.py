@@ -398,6 +398,77 @@ class QuestionGroups(dy.Schema):
     question_id_11 = dy.String(nullable=False)
 
 
+class SlicedQuestions(SplitQuestions):
+    """Rows that slices are of, with what is looked at: ``outcome``, larger is worse.
+
+    Of questions there is the model's accuracy in percent, of two models also the other one's.
+    """
+
+    optional_columns: ClassVar[dict[str, Any]] = {
+        "attributes": dy.List(dy.String(nullable=False), nullable=True),
+        "accuracy": dy.Float64(nullable=False),
+        "accuracy_b": dy.Float64(nullable=False),
+        "outcome_b": dy.Int64(nullable=False),
+    }
+
+    outcome = dy.Int64(nullable=False)
+    is_held_out = dy.Bool(nullable=False)
+
+
+class Slices(dy.Schema):
+    """Slices: rows that share items, with their mean outcome and how surely it is above that of the others.
+
+    The worst come first. ``divergence`` is the mean minus that of all rows, the slice's among them;
+    ``item_shares`` is how much of it each item brings, in the order of words, objects and attributes.
+    """
+
+    optional_columns: ClassVar[dict[str, Any]] = {
+        "outcome_sum_b": dy.Int64(nullable=False),
+        "mean_b": dy.Float64(nullable=False),
+        "holdout_count": dy.UInt64(nullable=True),
+        "holdout_mean": dy.Float64(nullable=True),
+        "holdout_divergence": dy.Float64(nullable=True),
+        "holdout_p": dy.Float64(nullable=True),
+    }
+
+    slice_id = dy.UInt32(primary_key=True)
+    words = dy.List(dy.String(nullable=False), nullable=False)
+    objects = dy.List(dy.String(nullable=False), nullable=False)
+    attributes = dy.List(dy.String(nullable=False), nullable=False)
+    length = dy.UInt32(nullable=False)
+    count = dy.UInt64(nullable=False)
+    outcome_sum = dy.Int64(nullable=False)
+    mean = dy.Float64(nullable=False)
+    divergence = dy.Float64(nullable=False)
+    share = dy.Float64(nullable=True)
+    p_value = dy.Float64(nullable=True)
+    q_value = dy.Float64(nullable=True)
+    t_beta = dy.Float64(nullable=True)
+    t_welch = dy.Float64(nullable=True)
+    sliceline_score = dy.Float64(nullable=True)
+    is_redundant = dy.Bool(nullable=False)
+    item_shares = dy.List(dy.Float64(nullable=False), nullable=False)
+
+
+class SliceItems(dy.Schema):
+    """The items of slices: each alone, and over all slices of items of columns (null for other items)."""
+
+    kind = dy.String(primary_key=True)
+    item = dy.String(primary_key=True)
+    count = dy.UInt64(nullable=False)
+    divergence = dy.Float64(nullable=False)
+    global_divergence = dy.Float64(nullable=True)
+
+
+class SliceCover(dy.Schema):
+    """Slices to read first: what each adds to the outcome that those before it explain."""
+
+    rank = dy.UInt32(primary_key=True)
+    slice_id = dy.UInt32(nullable=False)
+    new_outcome = dy.Int64(nullable=False)
+    explained = dy.Float64(nullable=False)
+
+
 def antecedent_columns(rules: pl.DataFrame) -> list[str]:
     """Return those columns of rules that list the items of their antecedents."""
     return [name for name in ANTECEDENT if name in rules.columns]

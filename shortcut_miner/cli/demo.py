@@ -17,7 +17,7 @@ from shortcut_miner.cli.console import (
     progress,
     warn,
 )
-from shortcut_miner.cli.kernels import FPVG, SWAPMIX, kernel_names, watched
+from shortcut_miner.cli.kernels import FPVG, SLICES, SWAPMIX, kernel_names, watched
 from shortcut_miner.cli.options import (
     CHECK_FAILED,
     DEFAULT_SHOWN,
@@ -69,7 +69,7 @@ def demo(
         claimed(None if dry_run else out),
         tempfile.TemporaryDirectory(prefix="shortcut-miner-demo-") as temporary,
         progress(shown) as told,
-        watched(shown, told, (*kernel_names(), FPVG, SWAPMIX)) as compiling,
+        watched(shown, told, (*kernel_names(), FPVG, SWAPMIX, SLICES)) as compiling,
     ):
         folder = Path(temporary) if dry_run else out
         report = run_demo(

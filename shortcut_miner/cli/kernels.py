@@ -29,8 +29,8 @@ _TABLES = "shortcut_miner.kernels_numba"
 ROW_DIGESTS = "row_digests"  # what reading anybody's table needs
 JSON_RECORDS = "json_records"  # what reading large files of GQA needs
 IN_SHARDS = "suffixes"  # what a search in shards needs beside that of the whole
-FPVG, SWAPMIX = "fpvg", "swapmix"
-_ROOMS = {name: f"shortcut_miner.diagnostics.{name}.kernels_numba" for name in (FPVG, SWAPMIX)}
+FPVG, SWAPMIX, SLICES = "fpvg", "swapmix", "slices"
+_OF_ROOMS = {room: f"shortcut_miner.diagnostics.{room}.kernels_numba" for room in (FPVG, SWAPMIX, SLICES)}
 EVERYTHING = ("all",)  # stands for every kernel that there is
 
 
@@ -140,14 +140,15 @@ def _load_numba() -> None:
 def kernels_to_compile(*names: str) -> int:
     """Return how many kernels are not compiled yet: of these files, or of those in :func:`kernel_names`.
 
-    The name of a room stands for all of its files, "all" for those of all rooms.
+    The name of a room that has kernels of its own stands for all of its files, "all" for those of all rooms.
     """
     if names == EVERYTHING:
-        names = (*kernel_names(), IN_SHARDS, JSON_RECORDS, ROW_DIGESTS, *_ROOMS)
+        names = (*kernel_names(), IN_SHARDS, JSON_RECORDS, ROW_DIGESTS, *_OF_ROOMS)
     mining = names or kernel_names()
     wanted = [path for path in _folder(_ALL).glob("*.py") if path.stem in mining]
     wanted += [path for path in _folder(_TABLES).glob("*.py") if path.stem in names]
-    wanted += [path for room in _ROOMS.keys() & names for path in _folder(_ROOMS[room]).glob("*.py")]
+    for room in _OF_ROOMS.keys() & {*names}:
+        wanted += _folder(_OF_ROOMS[room]).glob("*.py")
     kernels = ((path, name.decode()) for path in wanted for name in _KEPT.findall(path.read_bytes()))
     return sum(_is_missing(path, name) for path, name in kernels)
 
@@ -161,7 +162,7 @@ def kernel_names() -> list[str]:
 def kernels_folder() -> Path:
     """Return the folder below which all compiled kernels lie."""
     found = []
-    for package in (_ALL, _TABLES, *_ROOMS.values()):
+    for package in (_ALL, _TABLES, *_OF_ROOMS.values()):
         folders = kernel_cache.cache_folders(_folder(package))
         found.append(next((folder for folder in folders if any(folder.glob("*.nbi"))), folders[0]))
     return Path(os.path.commonpath(found))

@@ -161,7 +161,17 @@ def describe(folder: Path) -> None:
 
 
 def _given(files: "DataclassInstance") -> dict[str, Any]:
-    return {role: path for role, path in dataclasses.asdict(files).items() if path is not None}
+    """Return the files by role; of files by name, such as models' answers, each has a role of its own."""
+    given = {role: path for role, path in dataclasses.asdict(files).items() if path is not None}
+    return {
+        one: path
+        for role, paths in given.items()
+        for one, path in (
+            {f"{role} of {name}": path for name, path in paths.items()}
+            if isinstance(paths, Mapping)
+            else {role: paths}
+        ).items()
+    }
 
 
 def _resolved(path: object) -> str | list[str]:

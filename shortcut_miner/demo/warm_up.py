@@ -12,6 +12,8 @@ from shortcut_miner.demo.files import write_demo_world
 from shortcut_miner.demo.swapmix import VECTORS_FILE, word_vectors
 from shortcut_miner.diagnostics.fpvg.build import build as build_fpvg
 from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles
+from shortcut_miner.diagnostics.slices.build import build as build_slices
+from shortcut_miner.diagnostics.slices.config import SlicesConfig, SlicesFiles
 from shortcut_miner.diagnostics.swapmix.build import build as build_swapmix
 from shortcut_miner.diagnostics.swapmix.config import PlanKind, SwapMixConfig, SwapMixFiles
 from shortcut_miner.diagnostics.vqa_ce.build import build as build_vqa_ce
@@ -57,6 +59,9 @@ def warm_up(folder: Path, on_stage: OnStage | None = None) -> None:
     build_vqa_ce(of_table, config, folder / "table", distribution=in_shards, on_stage=on_stage)
     rows = encode_lists([["a", "b"]] * 2, ["c"] * 2)
     kept_rows(rows, np.arange(2, dtype=np.int32), 0, 2, merge=True)  # as many rows, or little memory, want it
+    asked = SlicesFiles(questions=world.val_questions, annotations=world.val_annotations)
+    answers = {"shortcut_model": [world.shortcut_predictions]}
+    build_slices(asked, answers, SlicesConfig(), None, on_stage=on_stage)
     names = read_scene_graphs(world.val_scene_graphs).table["name"].unique().sort().to_list()
     vectors = folder / VECTORS_FILE
     vectors.write_text(word_vectors(names, 0), encoding="utf-8")

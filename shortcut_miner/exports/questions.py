@@ -8,7 +8,11 @@ from shortcut_miner.datasets.folders import open_folder
 from shortcut_miner.datasets.question_sets import QuestionSets
 
 # What a room builds, and the images that it draws.
-BUILDS = {f"{name.replace('_', '-')} {made}": name for made in ("build", "images") for name in rooms.NAMES}
+BUILDS = {
+    f"{word} {made}": name
+    for made in ("build", "images")
+    for word, name in zip(rooms.WORDS, rooms.NAMES, strict=True)
+}
 
 
 def read_question_sets(path: Path) -> QuestionSets:

@@ -14,6 +14,7 @@ import shortcut_miner as sm
 from shortcut_miner.cli.options import file_lists
 from shortcut_miner.demo.run import run_demo
 from shortcut_miner.errors import ConfigError, SourceError
+from shortcut_miner.rooms import WORDS
 from shortcut_miner.sources.answers.answer_folders import files_in
 
 LEANING = "shortcut_model"
@@ -63,10 +64,11 @@ def rooms(demo: Path) -> dict[str, tuple[str, dict[str, Path], Callable[..., Any
             sm.gqa_ood.score,
         ),
         "pairs": ("pairs", {"predictions": world / f"{LEANING}_results.json"}, sm.pairs.score),
+        "slices": ("slices", {"predictions": world / f"{LEANING}_results.json"}, sm.slices.score),
     }
 
 
-@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood", "pairs"])
+@pytest.mark.parametrize("room", WORDS)
 def test_a_score_tells_how_many_models_are_read(
     room: str, demo: Path, run_cli: RunCli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -81,7 +83,7 @@ def test_a_score_tells_how_many_models_are_read(
     assert any(text.startswith("score") for text in told[told.index(reading[-1]) :])
 
 
-@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood", "pairs"])
+@pytest.mark.parametrize("room", WORDS)
 def test_halves_score_as_the_whole(room: str, demo: Path, run_cli: RunCli, tmp_path: Path) -> None:
     folder, files, score = rooms(demo)[room]
     parts = {role: halves(file, tmp_path / role) for role, file in files.items()}

@@ -104,6 +104,7 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "gqa-ood build": ("--questions", "--out"),
     "gqa-ood score": ("FOLDER", "--predictions"),
     "pairs score": ("FOLDER", "--predictions"),
+    "slices score": ("FOLDER", "--predictions"),
     "mine": ("TABLE",),
     "shard": ("TABLE", "--work"),
     "merge": ("WORK",),

@@ -128,6 +128,8 @@ ORDERS: dict[str, tuple[str, str, Callable[[Path, Path, str], None], str]] = {
     "swapmix, graphs": ("swapmix build", "--scene-graphs", shuffled_object, ""),
     "swapmix, boxes": ("swapmix build", "--detections", shuffled_lines, ""),
     "gqa-ood": ("gqa-ood build", "--questions", shuffled_object, ""),
+    "slices, annotations": ("slices build", "--annotations", shuffled_list, "annotations"),
+    "slices, questions": ("slices build", "--questions", shuffled_list, "questions"),
     "swapmix, vectors": ("swapmix build", "--embeddings", shuffled_lines, ""),
 }
 

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from cli.commands import Ran, RunCli, options, tiny_world, write_world
 
+from shortcut_miner import rooms
+
 Build = Callable[..., Path]
 
 
@@ -166,7 +168,7 @@ def test_an_extraction_may_stand_in_the_config_file(build: Build, run_cli: RunCl
     assert (ran.code, overall(ran)["value"]) == (0, 100.0)
 
 
-@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood", "pairs"])
+@pytest.mark.parametrize("room", rooms.WORDS)
 def test_an_unknown_extraction_is_told(room: str, run_cli: RunCli, tmp_path: Path) -> None:
     named = {"fpvg": ("--all", "--relevant", "--irrelevant"), "rad": ("--original", "--augmented")}
     files = [text for option in named.get(room, ("--predictions",)) for text in (option, "m=m.json")]

@@ -10,6 +10,7 @@ import polars as pl
 from cli.commands import options
 from PIL import Image
 
+from shortcut_miner import rooms
 from shortcut_miner.cli.run import run
 from shortcut_miner.demo import DemoWorld
 from shortcut_miner.demo.detector import DETECTIONS_FILE, write_detections
@@ -126,6 +127,17 @@ WRITERS["pairs score"] = lambda of: _twice(
     ("pairs", "score", of.built("pairs"), "--predictions", f"m={of.answers('pairs')}", *SCORED),
     *("--seed", 0, 1),
 )
+WRITERS["slices build"] = lambda of: _twice(
+    (
+        *("slices", "build", *_rad(of), "--predictions", f"m={of.world.shortcut_predictions}", *FEW),
+        *("--threads", 1, "--min-count", 5),
+    ),
+    *("--epsilon", 0.05, 0.1),
+)
+WRITERS["slices score"] = lambda of: _twice(
+    ("slices", "score", of.built("slices"), "--predictions", f"m={of.answers('slices')}", *SCORED),
+    *("--seed", 0, 1),
+)
 WRITERS["mine"] = lambda of: _twice((*_mine(of, "mine"), "--threads", 1, "--show", 0), "--min-count", 3, 4)
 MERGED = ("--quiet", "--threads", 1, "--show", 0)
 WRITERS["merge"] = lambda of: (
@@ -177,7 +189,7 @@ def write_inputs(world: DemoWorld, folder: Path) -> Inputs:
     shutil.copy(folder / DETECTIONS_FILE, data / "boxes.jsonl")
     for relevant in ("path", "final"):
         inputs.recipe(relevant).write_text(RECIPE.format(relevant=relevant), encoding="utf-8")
-    for room in ("vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood", "pairs"):
+    for room in rooms.WORDS:
         tokens, _ = WRITERS[f"{room} build"](inputs)
         assert run([*map(str, tokens), "--out", str(inputs.built(room))]) == 0
         asked = pl.read_parquet(inputs.built(room) / "questions.parquet", columns=["question_id", "answer"])

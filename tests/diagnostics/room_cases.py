@@ -12,6 +12,7 @@ from shortcut_miner.diagnostics.fpvg.outputs import read_folder as read_fpvg
 from shortcut_miner.diagnostics.gqa_ood.outputs import read_folder as read_gqa_ood
 from shortcut_miner.diagnostics.pairs.outputs import read_folder as read_pairs
 from shortcut_miner.diagnostics.rad.outputs import read_folder as read_rad
+from shortcut_miner.diagnostics.slices.outputs import read_folder as read_slices
 from shortcut_miner.diagnostics.swapmix.plan_folder import read_folder as read_swapmix
 from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder as read_vqa_ce
 
@@ -71,6 +72,11 @@ def swapmix_files(demo: Demo) -> dict[str, Any]:
     return gqa_files(demo) | {"embeddings": demo.world.gqa_questions.parent / "word_vectors.txt"}
 
 
+def slices_files(demo: Demo) -> dict[str, Any]:
+    answers = {"leaning": demo.world.shortcut_predictions, "m": demo.world.grounded_predictions}
+    return rad_files(demo) | {"detections": demo.world.detections, "predictions": answers}
+
+
 def score_vqa_ce(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
     return sm.vqa_ce.score(folder, {"m": demo.world.grounded_predictions}, out=out, resamples=10)
 
@@ -106,6 +112,10 @@ def score_gqa_ood(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
 
 def score_pairs(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
     return sm.pairs.score(folder, {"m": demo.world.grounded_predictions}, out=out, resamples=10)
+
+
+def score_slices(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
+    return sm.slices.score(folder, {"m": demo.world.grounded_predictions}, out=out, resamples=10)
 
 
 ROOMS = (
@@ -174,5 +184,16 @@ ROOMS = (
         tables=("questions", "pairs"),
         read=read_pairs,
         score=score_pairs,
+    ),
+    Room(
+        name="slices",
+        folder="slices",
+        build=sm.slices.build,
+        files=slices_files,
+        more={"outcome": "wrong"},
+        zipped="annotations",
+        tables=("slices", "cover", "questions"),
+        read=read_slices,
+        score=score_slices,
     ),
 )

@@ -67,6 +67,7 @@ ROOMS = (
     Scored("swapmix", "swapmix", swapmix_files, "predictions", sm.swapmix.score),
     Scored("gqa_ood", "gqa-ood", gqa_ood_files, "predictions", sm.gqa_ood.score, "questionId", "prediction"),
     Scored("pairs", "pairs", vqa_ce_files, "predictions", sm.pairs.score),
+    Scored("slices", "slices", vqa_ce_files, "predictions", sm.slices.score),
 )
 each_room = pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
 

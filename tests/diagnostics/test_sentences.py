@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 
 import shortcut_miner as sm
+from shortcut_miner import rooms
 from shortcut_miner.datasets.reports import ScoreReport
 from shortcut_miner.demo.run import run_demo
 from shortcut_miner.errors import ConfigError
@@ -65,7 +66,7 @@ def sentences(demo: Path, room: str, out: Path) -> dict[str, Path]:
     }
 
 
-each_room = pytest.mark.parametrize("room", ["vqa_ce", "rad", "fpvg", "swapmix", "gqa_ood", "pairs"])
+each_room = pytest.mark.parametrize("room", rooms.NAMES)
 
 
 @each_room
@@ -115,6 +116,7 @@ def test_both_texts_of_each_answer_are_kept(room: str, demo: Path, tmp_path: Pat
         "vqa_ce": ["question_id"],
         "gqa_ood": ["question_id"],
         "pairs": ["question_id"],
+        "slices": ["question_id"],
         "rad": ["side", "question_id"],
         "fpvg": ["condition", "question_id"],
     }
@@ -155,6 +157,7 @@ def test_the_papers_table_has_a_row_a_model(room: str, demo: Path, tmp_path: Pat
         "Effective accuracy",
         "gqa_ood": "Model & Acc-all & Acc-tail & Acc-head & Delta",
         "pairs": "Model & Accuracy & Both & Agree & Counter & Shortcut",
+        "slices": "Model & Error rate",
     }
     report = scored(demo, room, answer_files(demo, room), out=tmp_path / "out")
     lines = (tmp_path / "out" / "scores.tex").read_text(encoding="utf-8").splitlines()

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from shortcut_miner import rooms
 from shortcut_miner.cli.run import run
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -94,8 +95,8 @@ def test_every_option_shown_anywhere_is_one(capfd: pytest.CaptureFixture[str]) -
     for command in commands_in_text():
         words = shlex.split(command, comments=True)
         options = [word.partition("=")[0] for word in words if word.startswith("--")]
-        rooms = words[0] in {"vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood", "pairs"}
-        name = tuple(words[: 2 if rooms else 1])
+        is_room = words[0] in rooms.WORDS
+        name = tuple(words[: 2 if is_room else 1])
         if name not in help_of:
             assert run([*name, "--help"]) == 0
             help_of[name] = capfd.readouterr().out

@@ -13,6 +13,7 @@ import pytest
 from report.folders import PLAIN, Folders, build_rows, data_of, text_of
 
 import shortcut_miner as sm
+from shortcut_miner import rooms
 from shortcut_miner.cli.run import run
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.report.found import find_rooms
@@ -90,14 +91,14 @@ def test_a_room_alone_and_its_scores_are_found_or_given(folders: Folders, page: 
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood", "pairs"])
+@pytest.mark.parametrize("room", rooms.WORDS)
 def test_scores_alone_have_a_page(folders: Folders, page: Path, room: str) -> None:
     written = write_html_report(folders.out / f"{room}-scores", page)
     assert [section.title for section in written.rooms[0].sections] == ["Models", "What was read"]
     assert written.rooms[0].sections[0].figures
 
 
-@pytest.mark.parametrize("room", ["vqa-ce", "rad", "fpvg", "swapmix", "gqa-ood", "pairs"])
+@pytest.mark.parametrize("room", rooms.WORDS)
 def test_a_build_without_scores_has_a_page(folders: Folders, page: Path, room: str) -> None:
     written = write_html_report(folders.out / room, page)
     assert "Models" not in [section.title for section in written.rooms[0].sections]

@@ -1,0 +1,1 @@
+"""Slices: where a model fails, and where another one got worse; the front is :mod:`.slices`."""
