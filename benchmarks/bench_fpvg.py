@@ -25,10 +25,11 @@ import h5py
 import numpy as np
 import polars as pl
 from gqa_world import GqaWorld, files_of
+from loader_rates import BARE, item_rates, write_features
 
 from shortcut_miner.diagnostics.fpvg.answers import ModelRun
 from shortcut_miner.diagnostics.fpvg.build import build
-from shortcut_miner.diagnostics.fpvg.config import FpvgConfig, FpvgFiles, ScoreConfig
+from shortcut_miner.diagnostics.fpvg.config import CONDITIONS, FpvgConfig, FpvgFiles, ScoreConfig
 from shortcut_miner.diagnostics.fpvg.dataset import FpvgDataset
 from shortcut_miner.diagnostics.fpvg.inputs import FpvgInputs, read_inputs
 from shortcut_miner.diagnostics.fpvg.lists import region_lists
@@ -158,52 +159,45 @@ def run_jobs(world: GqaWorld, folder: Path, runs: int, size: int) -> None:
     config = FpvgConfig(preset="code")
     plain = line(f"plain Python, {size:,} questions", "", lambda: plain_lists(few), max(runs // 2, 1))
     ours = line(f"match, {size:,} questions", "", lambda: region_lists(few, config), runs)
-    bare, loader = loader_rate(built, folder)
+    rates = loader_rates(built, folder)
     lists = region_lists(few, config)
     are_equal = plain_lists(few) == {name: nested(lists, name) for name in ("relevant", "irrelevant")}
     print(f"\npeak memory of the command {statistics.median(peaks) / 1e6:,.0f} MB")
     print(f"match is {plain / ours:,.0f} times as fast as the loop")
-    print(f"FpvgDataset: {loader:,.0f} questions a second of processor time, bare h5py {bare:,.0f}")
-    print(f"that is {loader / bare:.2f} of its rate (target 0.7)")
+    for name, rate in rates.items():
+        print(f"{name}: {rate:,.0f} questions a second of processor time, {rate / rates[BARE]:.2f} of h5py's")
+    print("(target 0.7)")
     print(f"their lists are {'equal' if are_equal else 'DIFFERENT'}")
 
 
-def loader_rate(built: Path, folder: Path, images: int = 256) -> tuple[float, float]:
-    """Return questions a second of bare h5py reads and of FpvgDataset, by turns, of 100 x 2048 features.
-
-    The file is read once before, so that it comes from the page cache; both read an image for each question.
-    """
+def loader_rates(built: Path, folder: Path, images: int = 256) -> dict[str, float]:
+    """Return questions a second of bare h5py and of FpvgDataset by condition, of 100 x 2048 features."""
     boxes = pl.read_parquet(built / "boxes.parquet", columns=["image_id"]).unique(maintain_order=True)
     chosen = boxes["image_id"].head(images)
     asked = pl.read_parquet(built / "regions.parquet").filter(
         "is_evaluable", pl.col("image_id").is_in(chosen.implode())
     )
-    path = folder / "features.h5"
-    drawn = np.random.default_rng(0)
-    with h5py.File(path, "w") as file:
-        data = file.create_dataset("features", (len(chosen), 100, 2048), "f4")
-        for row in range(len(chosen)):
-            data[row] = drawn.random((100, 2048), np.float32)
-    info = {name: {"objectsNum": 100, "index": row} for row, name in enumerate(chosen.to_list())}
-    (folder / "features_info.json").write_text(json.dumps(info))
+    path = write_features(folder, chosen.to_list())
     ids = asked["question_id"].to_list()
-    rows = [info[name]["index"] for name in asked["image_id"].to_list()]
-    loader = FpvgDataset(built, path, info=folder / "features_info.json", question_ids=ids)
-    seconds = {"bare": 0.0, "loader": 0.0}
-    with h5py.File(path) as file:
-        data = file["features"]
-        for turn in range(5):
-            for name in seconds:
-                start = time.process_time()
-                for at, row in enumerate(rows):
-                    _ = data[row] if name == "bare" else loader[at]
-                seconds[name] += (time.process_time() - start) * (turn > 0)
-    return 4 * len(rows) / seconds["bare"], 4 * len(rows) / seconds["loader"]
+    row_of = {name: row for row, name in enumerate(chosen.to_list())}
+    loaders = {
+        condition: FpvgDataset(
+            built, path, info=folder / "features_info.json", question_ids=ids, condition=condition
+        )
+        for condition in CONDITIONS
+    }
+    items = {f"FpvgDataset, {name}": loader.__getitem__ for name, loader in loaders.items()}
+    return item_rates(path, chosen.to_list(), [row_of[one] for one in asked["image_id"]], items)
 
 
 def command(files: FpvgFiles, out: Path) -> float:
     """Build in a process of its own and return its peak memory in bytes."""
-    options = (f"--{name.replace('_', '-')}={path}" for name, path in asdict(files).items() if path)
+    options = (
+        f"--{name.replace('_', '-')}={path}"
+        for name, given in asdict(files).items()
+        for path in (given if isinstance(given, tuple) else (given,))
+        if path
+    )
     done = subprocess.run(
         [sys.executable, "-m", "shortcut_miner", "fpvg", "build", *options, f"--out={out}", "--format=json"],
         capture_output=True,

@@ -21,11 +21,13 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from loader_rates import BARE, item_rates, write_features
 from measuring import header, markdown_table, megabytes, peak_bytes, seconds
 
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.swapmix import outputs
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig, SwapMixFiles
+from shortcut_miner.diagnostics.swapmix.dataset import SwapDataset
 from shortcut_miner.diagnostics.swapmix.inputs import SwapMixInputs
 from shortcut_miner.diagnostics.swapmix.prepared import prepare_plan
 from shortcut_miner.diagnostics.swapmix.score import score
@@ -35,6 +37,7 @@ from shortcut_miner.sources.embeddings import GLOVE, Embeddings
 from shortcut_miner.sources.opening.files import FileFacts
 
 QUESTIONS, IMAGES, CLASSES, ATTRIBUTES, REGIONS = 132_062, 10_234, 1_703, 617, 36
+LOADER_SCALE, LOADER_REGIONS, LOADED = 0.025, 100, 3_000  # 255 images: 0.2 GB of features
 SCORED_SHARE = 0.51  # of the questions: about 20 million rows
 TOPICS, DIMENSIONS, EPOCHS = 120, 300, 4
 BUILD_TARGET, SCORE_TARGET = "1M rows/s, 3 GB", "30 s"
@@ -46,8 +49,8 @@ def zipf(rng: np.random.Generator, size: int, count: int) -> Any:
     return np.searchsorted(np.cumsum(weights) / weights.sum(), rng.random(size)).astype(np.int64)
 
 
-def world(scale: float, seed: int) -> SwapMixInputs:
-    """Return the tables of a GQA-like world."""
+def world(scale: float, seed: int, regions: int = REGIONS) -> SwapMixInputs:
+    """Return the tables of a GQA-like world, with so many regions an image."""
     rng = np.random.default_rng(seed)
     images, questions = max(int(IMAGES * scale), 20), max(int(QUESTIONS * scale), 100)
     image_ids = np.array([str(2_300_000 + number) for number in range(images)])
@@ -87,25 +90,29 @@ def world(scale: float, seed: int) -> SwapMixInputs:
         }
     )
     table = pl.concat([Questions.create_empty(), table], how="diagonal")
-    return _inputs(table, objects, _regions(rng, image_ids, corner, size, first, counts), rng)
+    return _inputs(table, objects, _regions(rng, image_ids, corner, size, first, counts, regions), rng)
 
 
 def _regions(
-    rng: np.random.Generator, image_ids: Any, corner: Any, size: Any, first: Any, counts: Any
+    rng: np.random.Generator, image_ids: Any, corner: Any, size: Any, first: Any, counts: Any, regions: int
 ) -> pl.DataFrame:
     """Return regions near the objects of their image."""
     images = len(image_ids)
-    image = np.repeat(np.arange(images), REGIONS)
+    image = np.repeat(np.arange(images), regions)
     near = first[image] + rng.integers(0, 1 << 30, len(image)) % counts[image]
     low = corner[near] + rng.normal(0, 8, (len(image), 2))
     boxes = np.concatenate([low, low + size[near]], axis=1).astype(np.float32)
     return pl.DataFrame(
         {
             "image_id": image_ids[image],
-            "region_index": np.tile(np.arange(REGIONS, dtype=np.uint32), images),
+            "region_index": np.tile(np.arange(regions, dtype=np.uint32), images),
             "is_padding": np.zeros(len(image), np.bool_),
             **dict(zip(("x1", "y1", "x2", "y2"), boxes.T, strict=True)),
         }
+    ).with_columns(
+        label=pl.lit("class", pl.String),
+        score=pl.lit(None, pl.Float64),
+        attributes=pl.lit(None, pl.List(pl.String)),
     )
 
 
@@ -127,6 +134,7 @@ def _inputs(
         similar=None,
         embeddings=Embeddings(words=words, vectors=vectors, kind=GLOVE, file=facts),
         facts=InputFacts(),
+        sizes=regions.select(pl.col("image_id").unique(), width=pl.lit(600.0), height=pl.lit(600.0)),
     )
 
 
@@ -190,7 +198,29 @@ def predict_job(options: argparse.Namespace, out: Path) -> dict[str, Any]:
     return {"rows": write_predictions(out, out.parent / "predictions.parquet", options.seed)}
 
 
-JOBS = {"build": build_job, "predict": predict_job, "score": score_job}
+def loader_job(options: argparse.Namespace, out: Path) -> dict[str, Any]:
+    """Return items a second of processor time of bare h5py and of SwapDataset, of 100 x 2048 features.
+
+    The first questions' items in order, and as many in a random order.
+    """
+    inputs = world(LOADER_SCALE, options.seed, LOADER_REGIONS)
+    build_once(inputs, SwapMixConfig(k=options.k), out, options.threads)
+    images = pl.read_parquet(out / "boxes.parquet")["image_id"].unique(maintain_order=True).to_list()
+    path = write_features(out.parent, images)
+    loader = SwapDataset(out, path, info=path.with_name("features_info.json"))
+    plan = pl.read_parquet(out / "swaps.parquet", columns=["image_id"])["image_id"]
+    row_of = {name: row for row, name in enumerate(images)}
+    mixed = np.random.default_rng(options.seed).permutation(len(loader))[:LOADED].tolist()
+    rates = {}
+    for name, items in (("in order", list(range(LOADED))), ("at random", mixed)):
+        rows = [row_of[plan[at]] for at in items]
+        found = item_rates(path, images, rows, {name: lambda at, items=items: loader[items[at]]})
+        rates[name] = found[name] / found[BARE]
+        rates[f"{name}, items a second"] = found[name]
+    return rates
+
+
+JOBS = {"loader": loader_job, "build": build_job, "predict": predict_job, "score": score_job}
 
 
 def child(job: str, options: argparse.Namespace, out: Path, **changed: object) -> dict[str, Any]:
@@ -248,6 +278,7 @@ def main() -> None:
         scored = Path(scratch) / "scored"
         child("build", options, scored, scale=SCORED_SHARE * options.scale, runs=1)
         predicted = child("predict", options, scored)
+        loaded = child("loader", options, Path(scratch) / "loaded")
         rows.append(line("score one model", SCORE_TARGET, predicted | child("score", options, scored)))
     print(header(["numpy", "numba", "polars", "pyarrow"]))
     print(f"\n{options.threads} threads, medians of {options.runs} runs\n")
@@ -263,6 +294,8 @@ def main() -> None:
         "bytes/row",
     ]
     print(markdown_table(titles, rows))
+    for name, rate in loaded.items():
+        print(f"SwapDataset, {name}: {rate:,.2f}" + ("" if "second" in name else " of h5py (target 0.7)"))
 
 
 if __name__ == "__main__":

@@ -58,8 +58,13 @@ def needed_boxes(path: Path, command: str, schema: "type[dy.Schema]" = ImageBoxe
     """Return what :func:`kept_boxes` does; SourceError where the folder has none."""
     boxes = kept_boxes(path, command, schema)
     if boxes is None:
-        raise SourceError(
-            f"{path}: got a folder without {BOXES}.parquet, which an older version built, expected one with "
-            "it. Build it again."
-        )
+        raise no_boxes(path)
     return boxes
+
+
+def no_boxes(path: Path) -> SourceError:
+    """Return the error that a folder has no boxes."""
+    return SourceError(
+        f"{path}: got a folder without {BOXES}.parquet, which an older version built, expected one with "
+        "it. Build it again."
+    )

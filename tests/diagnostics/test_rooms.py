@@ -704,7 +704,9 @@ def test_flags_are_true_or_false() -> None:
 def test_a_front_takes_text_and_a_config_object(room: Room, demo: Demo, tmp_path: Path) -> None:
     front = getattr(sm, room.name)
     kind = next(
-        value for name, value in vars(front).items() if name.endswith("Config") and name != "ScoreConfig"
+        value
+        for name, value in vars(front).items()
+        if name.endswith("Config") and name not in ("ScoreConfig", "ImagesConfig")
     )
     texts = {
         role: {name: str(path) for name, path in one.items()} if isinstance(one, dict) else str(one)

@@ -33,7 +33,12 @@ from shortcut_miner.diagnostics.swapmix.image_shards import (
     write_shard,
 )
 from shortcut_miner.diagnostics.swapmix.outputs import COUNTED
-from shortcut_miner.diagnostics.swapmix.plan_folder import PlanBoxes, SwapMixFolder, read_folder
+from shortcut_miner.diagnostics.swapmix.plan_folder import (
+    PlanBoxes,
+    SwapMixFolder,
+    needed_boxes_of,
+    read_folder,
+)
 from shortcut_miner.diagnostics.swapmix.plan_reader import PlanReader, scan_plan
 from shortcut_miner.drawing.pillow import check_pillow
 from shortcut_miner.errors import SourceError
@@ -151,12 +156,7 @@ def images(
 def _work(files: ImagesFiles, config: ImagesConfig, limit: int | None) -> _Work:
     folder = read_folder(files.folder, "drawn")
     check_k(config.k, folder.manifest["config"]["k"])
-    boxes = folder.boxes()
-    if boxes is None:
-        raise SourceError(
-            f"{files.folder}: got a folder without boxes.parquet, which an older version built, expected one "
-            "with it. Build it again."
-        )
+    boxes = needed_boxes_of(files.folder, has_regions=folder.has_regions)
     planned = folder.questions.filter(pl.col("exclusion").is_null())[:limit]
     asked = drawn_sample(planned, config.sample, config.seed, "swapmix sample").select(
         "question_id", "image_id", "question", "answer"

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from shortcut_miner.datasets.folders import open_folder
-from shortcut_miner.datasets.image_boxes import kept_boxes
+from shortcut_miner.datasets.image_boxes import kept_boxes, no_boxes
 from shortcut_miner.diagnostics.swapmix.outputs import COMMAND, DONOR_BOXES, SWAPS
 from shortcut_miner.errors import SourceError
 from shortcut_miner.schemas import ImageBoxes, ObjectBoxes, PlannedQuestions
@@ -60,10 +60,7 @@ class SwapMixFolder:
 
     def boxes(self) -> "PlanBoxes | None":
         """Return the boxes of the plan; None of a folder that an older version built."""
-        schema = ImageBoxes if self.has_regions else ObjectBoxes
-        path = self.swaps.parent
-        own = kept_boxes(path, COMMAND, schema)
-        return None if own is None else PlanBoxes(own, kept_boxes(path, COMMAND, schema, DONOR_BOXES))
+        return boxes_of(self.swaps.parent, has_regions=self.has_regions)
 
     def excluded(self) -> set[str]:
         """Return the ids of the questions that the plan leaves out."""
@@ -92,3 +89,18 @@ def read_folder(path: Path, done: str = "scored") -> SwapMixFolder:
             f"A training plan can't be {done}: build with --plan evaluation."
         )
     return SwapMixFolder(folder.check(SWAPS), folder.table("questions", PlannedQuestions), folder.manifest)
+
+
+def boxes_of(path: Path, *, has_regions: bool) -> PlanBoxes | None:
+    """Return the boxes of a plan of any kind; None of a folder that an older version built."""
+    schema = ImageBoxes if has_regions else ObjectBoxes
+    own = kept_boxes(path, COMMAND, schema)
+    return None if own is None else PlanBoxes(own, kept_boxes(path, COMMAND, schema, DONOR_BOXES))
+
+
+def needed_boxes_of(path: Path, *, has_regions: bool) -> PlanBoxes:
+    """Return what :func:`boxes_of` does; SourceError where the folder has none."""
+    boxes = boxes_of(path, has_regions=has_regions)
+    if boxes is None:
+        raise no_boxes(path)
+    return boxes

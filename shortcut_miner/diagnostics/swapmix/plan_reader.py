@@ -51,6 +51,8 @@ class PlanReader:
 
     Attributes
     ----------
+    path : Path
+        The plan's file.
     question_ids : tuple of str
         In the order of the plan.
     starts : ndarray of int64
@@ -66,7 +68,7 @@ class PlanReader:
         columns: Sequence[str] | None = None,
         groups: int = _GROUPS_KEPT,
     ) -> None:
-        self._path, self._columns, self._kept = path, columns, groups
+        self.path, self._columns, self._kept = path, columns, groups
         self.question_ids = tuple(question_ids)
         self.starts: NDArray[np.int64] = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         self._places: dict[str, int] | None = None
@@ -108,13 +110,24 @@ class PlanReader:
         """Return rows of the plan by their number, texts as dictionaries."""
         if stop <= first:
             return self._opened().schema_arrow.empty_table()
-        low, high = np.searchsorted(self._ends, [first, stop - 1], side="right").tolist()
         parts = []
-        for number in range(low, high + 1):
-            begin = int(self._ends[number - 1]) if number else 0
-            at = max(first - begin, 0)
-            parts.append(self._group(number).slice(at, stop - begin - at))
+        while first < stop:
+            number, at = self.group_of(first)
+            part = self._group(number).slice(at, stop - first)
+            parts.append(part)
+            first += len(part)
         return parts[0] if len(parts) == 1 else pa.concat_tables(parts).unify_dictionaries()
+
+    def group_of(self, row: int) -> tuple[int, int]:
+        """Return the number of the row group that a row lies in, and its place there."""
+        number = int(self._ends.searchsorted(row, side="right"))
+        return number, row - (int(self._ends[number - 1]) if number else 0)
+
+    def read_group(self, number: int) -> pa.Table:
+        """Return a row group as :meth:`table` does; it is not kept."""
+        with column_errors(str(self.path)):
+            # Threads of a pool that existed before a fork are not there after it.
+            return self._opened().read_row_group(number, columns=self._columns, use_threads=False)
 
     def place(self, question_id: str) -> int:
         """Return a question's number in the plan; raises as :meth:`rows`."""
@@ -123,7 +136,7 @@ class PlanReader:
         if question_id not in self._places:
             raise ConfigError(
                 f"question_id: got {question_id!r}, expected one of the {len(self):,} questions of "
-                f"{self._path}, such as {examples(self.question_ids[:3])}. Choose another."
+                f"{self.path}, such as {examples(self.question_ids[:3])}. Choose another."
             )
         return self._places[question_id]
 
@@ -139,9 +152,7 @@ class PlanReader:
         if number in self._groups:
             self._groups.move_to_end(number)
             return self._groups[number]
-        with column_errors(str(self._path)):
-            # Threads of a pool that existed before a fork are not there after it.
-            read = self._opened().read_row_group(number, columns=self._columns, use_threads=False)
+        read = self.read_group(number)
         self._groups[number] = read
         while len(self._groups) > self._kept:
             self._groups.popitem(last=False)
@@ -151,8 +162,8 @@ class PlanReader:
         """Return the file, opened by this process."""
         if self._file is None or self._owner != os.getpid():
             texts = [name for name, kind in COLUMNS.items() if kind == pa.string()]
-            with column_errors(str(self._path)):
-                self._file = pq.ParquetFile(literal(self._path), read_dictionary=texts)
+            with column_errors(str(self.path)):
+                self._file = pq.ParquetFile(literal(self.path), read_dictionary=texts)
             self._owner = os.getpid()
         return self._file
 

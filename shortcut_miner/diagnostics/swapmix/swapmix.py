@@ -41,6 +41,7 @@ from shortcut_miner.options import (
 if TYPE_CHECKING:
     from shortcut_miner.datasets.drawn_images import ImagesReport
     from shortcut_miner.datasets.pictures import Picture
+    from shortcut_miner.diagnostics.swapmix.dataset import SwapDataset
     from shortcut_miner.diagnostics.swapmix.outputs import BuildReport
     from shortcut_miner.diagnostics.swapmix.plan_reader import PlanReader, scan_plan
     from shortcut_miner.diagnostics.swapmix.score import ScoreReport
@@ -49,6 +50,7 @@ __all__ = [
     "ImagesConfig",
     "PlanReader",
     "ScoreConfig",
+    "SwapDataset",
     "SwapMixConfig",
     "SwapMixFiles",
     "build",
@@ -57,7 +59,7 @@ __all__ = [
     "score",
     "show",
 ]
-_LOADED_LATER = {"PlanReader": "plan_reader", "scan_plan": "plan_reader"}
+_LOADED_LATER = {"PlanReader": "plan_reader", "SwapDataset": "dataset", "scan_plan": "plan_reader"}
 
 
 def build(
@@ -324,7 +326,7 @@ def images(
 
 
 def __getattr__(name: str) -> Any:
-    """Load the readers of plans on first use."""
+    """Load what reads plans on first use."""
     if name not in _LOADED_LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(f"shortcut_miner.diagnostics.swapmix.{_LOADED_LATER[name]}")

@@ -128,12 +128,12 @@ def test_every_process_opens_files_of_its_own(world: Path, start: str) -> None:
 
 def test_files_are_opened_when_they_are_needed(world: Path) -> None:
     data = shown(world)
-    assert data._opened == {}
+    assert data.files.opened == {}
     data[0]
-    assert len(data._opened) == 1
-    assert pickle.loads(pickle.dumps(data))._opened == {}
+    assert len(data.files.opened) == 1
+    assert pickle.loads(pickle.dumps(data)).files.opened == {}
     data.close()
-    assert data._opened == {}
+    assert data.files.opened == {}
     assert data[0]["num_boxes"] == 5
 
 
