@@ -96,6 +96,12 @@ def command_lines(
             *models("--predictions", demo / "gqa-ood-answers" / "shortcut_model.json"), *few,
         ],
         "pairs score": [demo / "pairs", *models("--predictions", answers), "--baseline", "a", *few],
+        "slices build": [
+            demo / "vqa-ce", "--predictions", f"{NAMES[0]}={answers}",
+            "--predictions", f"{NAMES[1]}={world / 'grounded_model_results.json'}", "--baseline", NAMES[1],
+            "--dry-run",
+        ],
+        "slices score": [demo / "slices", *models("--predictions", answers), "--baseline", NAMES[0], *few],
         "rules": [demo / "vqa-ce"],
         "explain": [demo / "vqa-ce", "101496003"],
         "fpvg show": [demo / "fpvg", "00000000", "--dry-run"],
@@ -109,15 +115,19 @@ def command_lines(
 
 
 COMMANDS = (
-    "vqa-ce score", "rad score", "fpvg score", "swapmix score", "rules", "explain", "mine", "inspect",
+    "vqa-ce score", "rad score", "fpvg score", "swapmix score", "slices build", "slices score",
+    "rules", "explain", "mine", "inspect",
     "vqa-ce sweep", "rad build", "fpvg show", "swapmix show", "gqa-ood score", "pairs score",
 )  # fmt: skip
 
 
+def without_time(text: str) -> str:
+    return re.sub(r"^took .*(\n .*)*", "", text, flags=re.MULTILINE)
+
+
 def words_in(text: str) -> set[str]:
     """Return what stands between spaces, without the commas of lists, lines, and seconds, which differ."""
-    without_time = re.sub(r"^took .*(\n .*)*", "", text, flags=re.MULTILINE)
-    words = {word.rstrip(",") for word in without_time.split()}
+    words = {word.rstrip(",") for word in without_time(text).split()}
     return {word for word in words if set(word) != {"─"}}
 
 
@@ -142,7 +152,7 @@ def test_no_word_and_no_number_is_broken(
         for line in shown:
             assert text_width(line) <= width or len(line.split()) <= 2, line
             assert line.count("[") == line.count("]"), line
-        said = re.sub(r"\(no room for [^()]* shows all\)", "", " ".join(out.split()))
+        said = re.sub(r"\(no room for [^()]* shows all\)", "", " ".join(without_time(out).split()))
         assert words_in(said if "(no room" in out else out) - {"n", "value"} <= whole
         if command.endswith("score"):
             numbers = set(re.findall(r"-?\d+\.\d\d \[[^\]]*\]", piped.out))

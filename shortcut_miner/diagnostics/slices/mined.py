@@ -109,21 +109,20 @@ def _ordered(rows: Transactions, outcome: Ints, frequent: Ints) -> kernels.Rows:
     number = np.full(rows.vocabulary.item_count, -1, np.int32)
     number[frequent] = np.arange(len(frequent), dtype=np.int32)
     order = np.argsort(outcome, kind="stable")
-    place = np.empty(len(rows), np.int64)
-    place[order] = np.arange(len(rows))
-    named = number[rows.items]
-    of_row = np.repeat(place, np.diff(rows.offsets))[named >= 0]
-    key = np.sort(of_row * max(len(frequent), 1) + named[named >= 0])
-    of_row, named = np.divmod(key, max(len(frequent), 1))
-    transposed = np.argsort(named, kind="stable")
-    return kernels.Rows(
-        ends=np.cumsum(np.bincount(of_row, minlength=len(rows))),
-        items=named.astype(np.int32),
+    counts = rows.item_frequency[frequent]
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    size = int(starts[-1])
+    laid_out = kernels.Rows(
+        ends=np.empty(len(rows), np.int64),
+        items=np.empty(size, np.int32),
         outcomes=outcome[order].astype(np.int64),
-        starts=np.concatenate(([0], np.cumsum(np.bincount(named, minlength=len(frequent))))),
-        holders=of_row[transposed],
-        after=transposed + 1,
+        starts=starts.copy(),
+        holders=np.empty(size, np.int32),
+        after=np.empty(size, np.int64),
     )
+    kernels.lay_out(order, rows.offsets, rows.items, number, laid_out)
+    laid_out.starts[:] = starts
+    return laid_out
 
 
 def _search(first: int, stop: int, limits: kernels.Limits, rows: kernels.Rows) -> list[kernels.Found]:
@@ -231,12 +230,10 @@ class RowBits:
 
     def bits_of(self, rows: Transactions, items: Numbers) -> Bits:
         """Return int64[items, words]: the rows that hold each item."""
-        of_row = np.repeat(self.place, np.diff(rows.offsets))
-        order = np.argsort(rows.items, kind="stable")
-        starts = np.concatenate(([0], np.cumsum(rows.item_frequency)))
-        lines = np.empty((len(items), len(self.outcome)), np.int64)
-        for line, item in enumerate(items):
-            lines[line] = _as_words(of_row[order[starts[item] : starts[item + 1]]], len(self.outcome))
+        number = np.full(rows.vocabulary.item_count, -1, np.int32)
+        number[items] = np.arange(len(items), dtype=np.int32)
+        lines = np.zeros((len(items), len(self.outcome)), np.int64)
+        kernels.set_bits(rows.offsets, rows.items, number, self.place, lines)
         return lines
 
     def lines_of(self, rows: Transactions, lists: Numbers) -> tuple[Numbers, Bits]:
