@@ -96,6 +96,9 @@ def command_lines(
             *models("--predictions", demo / "gqa-ood-answers" / "shortcut_model.json"), *few,
         ],
         "pairs score": [demo / "pairs", *models("--predictions", answers), "--baseline", "a", *few],
+        "pope score": [
+            demo / "pope", *models("--predictions", demo / "pope-answers" / "shortcut_model.json"), *few,
+        ],
         "rules": [demo / "vqa-ce"],
         "explain": [demo / "vqa-ce", "101496003"],
         "fpvg show": [demo / "fpvg", "00000000", "--dry-run"],
@@ -111,6 +114,7 @@ def command_lines(
 COMMANDS = (
     "vqa-ce score", "rad score", "fpvg score", "swapmix score", "rules", "explain", "mine", "inspect",
     "vqa-ce sweep", "rad build", "fpvg show", "swapmix show", "gqa-ood score", "pairs score",
+    "pope score",
 )  # fmt: skip
 
 
