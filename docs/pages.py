@@ -27,6 +27,7 @@ SHOWN = {
     "cards/gqa-ood.md": "shortcut_miner/diagnostics/gqa_ood/README.md",
     "cards/pairs.md": "shortcut_miner/diagnostics/pairs/README.md",
     "cards/slices.md": "shortcut_miner/diagnostics/slices/README.md",
+    "cards/pope.md": "shortcut_miner/diagnostics/pope/README.md",
 }
 NOTEBOOKS = {
     f"notebooks/{path.stem}.md": f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")

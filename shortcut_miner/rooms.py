@@ -13,6 +13,7 @@ from shortcut_miner.diagnostics.swapmix import swapmix as swapmix
 from shortcut_miner.diagnostics.gqa_ood import gqa_ood as gqa_ood
 from shortcut_miner.diagnostics.pairs import pairs as pairs
 from shortcut_miner.diagnostics.slices import slices as slices
+from shortcut_miner.diagnostics.pope import pope as pope
 # isort: on
 
 NAMES = tuple(

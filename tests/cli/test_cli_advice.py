@@ -56,6 +56,8 @@ NOT_SAID = {
         (command, "shortcut_miner.drawing.pillow.check_pillow", "--force-reinstall")  # pip's
         for command in ("fpvg images", "swapmix images")
     ),
+    # Its tables have columns of fixed names.
+    ("pope build", "shortcut_miner.sources.questions.table_rows.NAME_COLUMNS", "--columns"),
     # Bad boxes are left out of pictures; the other option is pip's.
     *(
         (command, place, option)

@@ -63,6 +63,7 @@ def rooms(demo: Path) -> dict[str, tuple[str, dict[str, Path], Callable[..., Any
             {"predictions": demo / "gqa-ood-answers" / f"{LEANING}.json"},
             sm.gqa_ood.score,
         ),
+        "pope": ("pope", {"predictions": demo / "pope-answers" / f"{LEANING}.json"}, sm.pope.score),
         "pairs": ("pairs", {"predictions": world / f"{LEANING}_results.json"}, sm.pairs.score),
         "slices": ("slices", {"predictions": world / f"{LEANING}_results.json"}, sm.slices.score),
     }

@@ -106,6 +106,7 @@ READERS = (
     "fpvg build",
     "swapmix build",
     "gqa-ood build",
+    "pope build",
     "mine",
 )
 

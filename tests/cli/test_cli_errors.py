@@ -105,6 +105,8 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "gqa-ood score": ("FOLDER", "--predictions"),
     "pairs score": ("FOLDER", "--predictions"),
     "slices score": ("FOLDER", "--predictions"),
+    "pope build": ("--objects", "--out"),
+    "pope score": ("--predictions",),
     "mine": ("TABLE",),
     "shard": ("TABLE", "--work"),
     "merge": ("WORK",),

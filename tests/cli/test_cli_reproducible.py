@@ -130,6 +130,7 @@ ORDERS: dict[str, tuple[str, str, Callable[[Path, Path, str], None], str]] = {
     "gqa-ood": ("gqa-ood build", "--questions", shuffled_object, ""),
     "slices, annotations": ("slices build", "--annotations", shuffled_list, "annotations"),
     "slices, questions": ("slices build", "--questions", shuffled_list, "questions"),
+    "pope": ("pope build", "--objects", shuffled_object, ""),
     "swapmix, vectors": ("swapmix build", "--embeddings", shuffled_lines, ""),
 }
 

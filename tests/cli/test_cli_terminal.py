@@ -102,6 +102,9 @@ def command_lines(
             "--dry-run",
         ],
         "slices score": [demo / "slices", *models("--predictions", answers), "--baseline", NAMES[0], *few],
+        "pope score": [
+            demo / "pope", *models("--predictions", demo / "pope-answers" / "shortcut_model.json"), *few,
+        ],
         "rules": [demo / "vqa-ce"],
         "explain": [demo / "vqa-ce", "101496003"],
         "fpvg show": [demo / "fpvg", "00000000", "--dry-run"],
@@ -118,6 +121,7 @@ COMMANDS = (
     "vqa-ce score", "rad score", "fpvg score", "swapmix score", "slices build", "slices score",
     "rules", "explain", "mine", "inspect",
     "vqa-ce sweep", "rad build", "fpvg show", "swapmix show", "gqa-ood score", "pairs score",
+    "pope score",
 )  # fmt: skip
 
 

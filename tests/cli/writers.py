@@ -138,6 +138,14 @@ WRITERS["slices score"] = lambda of: _twice(
     ("slices", "score", of.built("slices"), "--predictions", f"m={of.answers('slices')}", *SCORED),
     *("--seed", 0, 1),
 )
+WRITERS["pope build"] = lambda of: _twice(
+    ("pope", "build", "--objects", of.world.val_scene_graphs, "--image-count", 20, "--quiet"),
+    *("--seed", 0, 1),
+)
+WRITERS["pope score"] = lambda of: _twice(
+    ("pope", "score", of.built("pope"), "--predictions", f"m={of.answers('pope')}", *SCORED),
+    *("--seed", 0, 1),
+)
 WRITERS["mine"] = lambda of: _twice((*_mine(of, "mine"), "--threads", 1, "--show", 0), "--min-count", 3, 4)
 MERGED = ("--quiet", "--threads", 1, "--show", 0)
 WRITERS["merge"] = lambda of: (

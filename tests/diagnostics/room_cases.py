@@ -11,6 +11,7 @@ from shortcut_miner.demo import DemoWorld
 from shortcut_miner.diagnostics.fpvg.outputs import read_folder as read_fpvg
 from shortcut_miner.diagnostics.gqa_ood.outputs import read_folder as read_gqa_ood
 from shortcut_miner.diagnostics.pairs.outputs import read_folder as read_pairs
+from shortcut_miner.diagnostics.pope.outputs import read_folder as read_pope
 from shortcut_miner.diagnostics.rad.outputs import read_folder as read_rad
 from shortcut_miner.diagnostics.slices.outputs import read_folder as read_slices
 from shortcut_miner.diagnostics.swapmix.plan_folder import read_folder as read_swapmix
@@ -118,6 +119,15 @@ def score_slices(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
     return sm.slices.score(folder, {"m": demo.world.grounded_predictions}, out=out, resamples=10)
 
 
+def pope_files(demo: Demo) -> dict[str, Any]:
+    return {"objects": demo.world.train_scene_graphs}
+
+
+def score_pope(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
+    answers = {"m": demo.out / "pope-answers" / f"{MODEL}.json"}
+    return sm.pope.score(folder, answers, out=out, resamples=10, on_missing="skip", on_extra="ignore")
+
+
 ROOMS = (
     Room(
         name="vqa_ce",
@@ -195,5 +205,16 @@ ROOMS = (
         tables=("slices", "cover", "questions"),
         read=read_slices,
         score=score_slices,
+    ),
+    Room(
+        name="pope",
+        folder="pope",
+        build=sm.pope.build,
+        files=pope_files,
+        more={},
+        zipped="objects",
+        tables=("questions",),
+        read=read_pope,
+        score=score_pope,
     ),
 )

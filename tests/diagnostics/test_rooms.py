@@ -368,6 +368,8 @@ COUNTED_WITH: list[tuple[str, dict[str, Any], set[str]]] = [
     ("swapmix", {"plan": "training", "epochs": 2}, {"questions"}),
     ("swapmix", {"plan": "perfect-sight"}, {"rows", "class_swaps", "attribute_swaps"}),
     ("gqa_ood", {}, {"questions", "images", "balanced", "groups", "groups_kept", "head", "tail"}),
+    ("pope", {"image_count": 90}, {"questions", "images", "yes", "no", "fallbacks", "doubtful_no"}),
+    ("pope", {"image_count": 90, "strategies": "random", "layout": "blocks"}, {"doubtful_yes", "no"}),
     ("gqa_ood", {"entropy_cut": "none", "group": "structural"}, {"groups_kept", "head", "tail"}),
     ("pairs", {"groups": True}, {"questions", "images", "pairs", "pair_questions", "groups"}),
     ("slices", {}, {"questions", "images", "rows", "outcome_total", "slices", "redundant", "items", "cover"}),

@@ -31,6 +31,7 @@ BUILDS = {
     "fpvg": f"fpvg build {_GQA} --detections @boxes.jsonl --out @fpvg",
     "swap": f"swapmix build {_GQA} --detections @boxes.jsonl --embeddings @vectors.txt --k 2 --out @swap",
     "ood": "gqa-ood build --questions @gqa.json --entropy-cut none --out @ood",
+    "pope": "pope build --objects @sg.json --image-count 1 --objects-per-image 1 --out @pope",
     "rules": f"mine @table.jsonl {_MINED} --threads 1 --out @rules",
     "shards": f"shard @table.jsonl {_MINED} --shards 1 --work @shards",
 }
@@ -59,13 +60,14 @@ READS = {
     "--out @new",
     "ood table": "gqa-ood build --questions @asked.parquet --group answer_type --entropy-cut none --out @new",
     "ood score": "gqa-ood score @ood --predictions m=@all.json --resamples 0 --out @new",
+    "pope labels": "pope build --objects @det.json --image-count 1 --objects-per-image 1 --out @new",
     "mine": f"mine @table.jsonl {_MINED} --threads 1 --out @new",
     "mine csv": f"mine @table.csv {_MINED} --item-columns question --threads 1 --on-bad-row skip --out @new",
     "mine typed": "mine @ce/questions.parquet --words question --objects objects --min-count 2 --out @new",
 }
 # Commands on folders that commands wrote: any file in them may be damaged.
 FOLDERS = {
-    "inspect": ("inspect FOLDER", ("ce", "rad", "fpvg", "swap", "ood", "rules")),
+    "inspect": ("inspect FOLDER", ("ce", "rad", "fpvg", "swap", "ood", "pope", "rules")),
     "rules": ("rules FOLDER", ("ce", "rules")),
     "explain": ("explain FOLDER 2000", ("ce",)),
     "export": ("export FOLDER --to vqa-json --out @new", ("ce", "rad", "fpvg", "swap", "ood")),

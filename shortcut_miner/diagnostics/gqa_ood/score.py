@@ -15,10 +15,11 @@ from shortcut_miner.datasets.answers import answer_files, fit_answers, read_mode
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.datasets.scores import build_record, check_score_target, write_report
 from shortcut_miner.diagnostics.gqa_ood.config import ScoreConfig
-from shortcut_miner.diagnostics.gqa_ood.measured import compared, measured, swept
+from shortcut_miner.diagnostics.gqa_ood.measured import measured, swept
 from shortcut_miner.diagnostics.gqa_ood.outputs import GqaOodFolder, read_folder
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.options import PathTexts, named_path_lists
+from shortcut_miner.scoring.cell_tables import in_order
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import ALL, OVERALL
 from shortcut_miner.scoring.tables import PaperColumns
@@ -111,12 +112,12 @@ def score(
     tell("score")
     judged = pl.concat(_judged(asked, table, model) for model, table in answers.items())
     draws = {"resamples": config.resamples, "seed": config.seed}
-    scores, sums = measured(judged, **draws)
+    scores, differences = measured(judged, baseline=config.baseline, **draws)
     report = ScoreReport(
         command=COMMAND,
-        scores=_in_order(scores, list(answers)),
-        sweep=_in_order(swept(judged, **draws), list(answers)),
-        differences=compared(judged, sums, config.baseline) if config.baseline else None,
+        scores=in_order(scores, list(answers)),
+        sweep=in_order(swept(judged, **draws), list(answers)),
+        differences=differences,
         notes=(*file_notes, *facts.notes, *fitted.notes, *told),
         warnings=(*fitted.warnings, *_sentence_warnings(asked, answers, judged)),
         extracted_answers=texts,
@@ -172,11 +173,3 @@ def _sentence_warnings(
         text = sentence_warning(asked, given, judged.filter(pl.col("model") == model)["right"])
         told += [f"predictions of {model}: {text}"] if text else []
     return told
-
-
-def _in_order(table: pl.DataFrame, models: list[str]) -> pl.DataFrame:
-    """Return a table with the models as the user named them, and all else as it came."""
-    rank = pl.col("model").replace_strict(models, range(len(models)))
-    keys = [name for name in ("metric", "group", "subgroup", "alpha") if name in table.columns]
-    numbered = table.with_row_index("row").with_columns(place=pl.col("row").min().over(keys), rank=rank)
-    return numbered.sort("place", "rank").drop("row", "place", "rank")

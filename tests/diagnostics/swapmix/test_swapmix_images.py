@@ -400,7 +400,7 @@ def test_answers_to_the_first_swaps_are_enough_for_them(world: Path) -> None:
     (world / "m.json").write_text(json.dumps([row | {"answer": "yes"} for row in rows]))
     given: dict[str, Any] = {"predictions": {"m": world / "m.json"}, "resamples": 0}
     report = sm.swapmix.score(world / "built", k=1, on_missing="skip", **given)
-    assert report.scores.filter(metric="accuracy")["n"].item() == 2
+    assert report.scores.filter(metric="accuracy", group="overall")["n"].item() == 2
     told = sm.swapmix.images(world / "built", images=world / "images", k=1, sample=2).read_back
     assert told.endswith("--predictions NAME=FILE --k 1 --on-missing skip")
 
