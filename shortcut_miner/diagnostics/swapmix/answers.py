@@ -1,4 +1,4 @@
-"""A model's answers to the perturbations of a plan: Parquet, CSV, JSONL or a JSON list."""
+"""A model's answers to the perturbations of a plan: tables, or what evaluators write of drawn images."""
 
 import dataclasses
 from collections import Counter
@@ -10,6 +10,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig
+from shortcut_miner.diagnostics.swapmix.image_answers import read_image_answers
 from shortcut_miner.diagnostics.swapmix.metrics import NO_SWAP, PlanShape, counted_rows
 from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
 from shortcut_miner.options import OnDuplicate, named_columns
@@ -30,9 +31,6 @@ COLUMNS = {"question_id": Column("id"), "perturbation": Column("whole"), "answer
 _ROWS_AT_ONCE = 1 << 20
 _EXPECTED = {"question_id": "an id", "perturbation": "a whole number", "answer": "text"}
 _NONE = -1
-# Of the images that ``swapmix images`` draws.
-_IMAGE_ID = r"(?s)^(?<question>.+)#(?<perturbation>\d{1,9})$"
-_LOOKED_AT = 1000  # rows
 MISSING, EXTRA = "perturbation without an answer", "answer to a perturbation that the plan lacks"
 
 
@@ -151,8 +149,8 @@ def read_plan_answers(
     known = pl.concat([shape.questions["question_id"], pl.Series(sorted(excluded), dtype=pl.String)])
     lost: set[str] = set()
     files, notes = list[FileFacts](), list[str]()
-    for flat, block in _blocks_of_all(paths, config, dropped, files, notes):
-        ids, pairs = zeros_back(block["question_id"], known, flat.path)
+    for path, block in _blocks_of_all(paths, known, config, dropped, files, notes):
+        ids, pairs = zeros_back(block["question_id"], known, path)
         lost.update(pairs["given"])
         block = block.with_columns(ids)
         row = _rows_of(block, shape)
@@ -262,62 +260,43 @@ def _check_whole(
 
 def _blocks_of_all(
     paths: Sequence[Path],
+    known: pl.Series,
     config: ScoreConfig,
     dropped: "Counter[str]",
     files: list[FileFacts],
     notes: list[str],
-) -> Iterator[tuple[FlatTable, pl.DataFrame]]:
+) -> Iterator[tuple[str, pl.DataFrame]]:
     """Give the answers of several files in blocks; their facts and notes are added as each file ends."""
     for path in paths:
         source = open_source(path, keep_workbooks=True)
         flat = open_table(source)
-        is_of_images = _is_of_images(flat, config)
-        if config.columns is None and flat.missing(COLUMNS) and not is_of_images:
+        named = named_columns(config.columns, config.answer_columns)
+        if "perturbation" not in named and flat.missing({"perturbation": COLUMNS["perturbation"]}):
+            of_images = read_image_answers(path, known, config)
+            if of_images is not None:
+                yield str(path), of_images.table
+                files.append(of_images.file)
+                notes += of_images.notes
+                dropped.update(of_images.dropped)
+                continue
+        if config.columns is None and flat.missing(COLUMNS):
             check_no_other_kind(source, COLUMNS)
-        for block in _blocks(flat, config, dropped, is_of_images):
-            yield flat, block
+        for block in _blocks(flat, config, dropped):
+            yield str(flat.path), block
         files.append(source.facts())
         notes += flat.notes
 
 
-def _is_of_images(flat: FlatTable, config: ScoreConfig) -> bool:
-    """Return whether the answers are to images: ids of questions with a perturbation after them."""
-    named = named_columns(config.columns, config.answer_columns)
-    needs = needs_of(named, {"question_id": COLUMNS["question_id"]})
-    if "perturbation" in named or not flat.missing({"perturbation": COLUMNS["perturbation"]}):
-        return False
-    if flat.missing(needs):
-        return False
-    first, _ = next(iter(read_blocks(flat, needs, _LOOKED_AT)))
-    ids = first["question_id"].drop_nulls().head(_LOOKED_AT)
-    return len(ids) > 0 and bool(ids.str.contains(_IMAGE_ID).all())
-
-
-def _with_perturbations(block: pl.DataFrame) -> pl.DataFrame:
-    """Return answers to images with their questions and perturbations; null where an id has none."""
-    parts = block["question_id"].str.extract_groups(_IMAGE_ID).struct.unnest()
-    # An id of another form is named as it is among the problems, for its perturbation.
-    return block.with_columns(
-        question_id=parts["question"].fill_null(block["question_id"]),
-        perturbation=parts["perturbation"].cast(pl.Int64),
-    )
-
-
-def _blocks(
-    flat: FlatTable, config: ScoreConfig, dropped: "Counter[str]", is_of_images: bool
-) -> Iterator[pl.DataFrame]:
+def _blocks(flat: FlatTable, config: ScoreConfig, dropped: "Counter[str]") -> Iterator[pl.DataFrame]:
     """Give the answers of a file in blocks; tens of millions of rows must not be there at once.
 
     Rows that are skipped on request are counted in `dropped`, by reason.
     """
     named = named_columns(config.columns, config.answer_columns)
-    read = {name: kind for name, kind in COLUMNS.items() if name != "perturbation" or not is_of_images}
-    needs = needs_of(named, read)
+    needs = needs_of(named, COLUMNS)
     check_columns(flat, needs, named)
     are_lists = True  # until the first block is not
     for at, (block, problems) in enumerate(read_blocks(flat, needs, _ROWS_AT_ONCE)):
-        if is_of_images:
-            block = _with_perturbations(block)
         if are_lists:
             block, are_lists = _with_texts(flat, block)
             if at and not are_lists:

@@ -394,6 +394,54 @@ def test_answers_to_images_are_scored(world: Path) -> None:
         sm.swapmix.score(world / "built", predictions={"m": world / "odd.json"}, resamples=0)
 
 
+@pytest.mark.parametrize("to", ["huggingface", "lmms-eval", "vlmevalkit"])
+def test_evaluators_get_each_swap_and_their_answers_are_scored(world: Path, to: str) -> None:
+    """Answers by the ids that were exported, in the evaluator's own layout, give the plan's own scores."""
+    out, _ = drawn(world)
+    report = sm.export(out, to, out=world / "asked")
+    plan = pl.read_parquet(world / "built" / "swaps.parquet")
+    assert report.questions == [("swapmix", "swaps", len(plan))]
+    assert f"swapmix score {world / 'built'} --predictions " in report.read_back
+    said = ["yes" if at % 3 else "no" for at in range(len(plan))]
+    ids = [f"{question}#{swap}" for question, swap in plan.select("question_id", "perturbation").iter_rows()]
+    answers = dict(zip(ids, said, strict=True))
+    if to == "vlmevalkit":
+        table = pl.read_csv(world / "asked" / "swapmix_openended.tsv", separator="\t", infer_schema=False)
+        given = [answers.get(one, answers.get(one.removeprefix("q"))) for one in table["question_id"]]
+        told = table.select("index", "question_id", "answer", prediction=pl.Series(given))
+        told.write_excel(world / "a.xlsx")
+        place = world / "a.xlsx"
+    elif to == "lmms-eval":
+        place = world / "20261129_000000_samples_swapmix.jsonl"
+        lines: list[dict[str, Any]] = [
+            {
+                "doc_id": at,
+                "target": "",
+                "filtered_resps": [answers[one]],
+                "submission": {"question_id": one, "answer": answers[one]},
+            }
+            for at, one in enumerate(ids)
+        ]
+        place.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    else:
+        place = world / "a.jsonl"
+        lines = [{"question_id": one, "answer": text} for one, text in answers.items()]
+        place.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    own = world / "plan.parquet"
+    plan.select("question_id", "perturbation", answer=pl.Series(said)).write_parquet(own)
+    scored = [
+        sm.swapmix.score(world / "built", predictions={"m": file}, resamples=0).scores["value"].to_list()
+        for file in (own, place)
+    ]
+    assert scored[0] == scored[1]
+
+
+def test_an_export_of_a_part_says_how_it_is_scored(world: Path) -> None:
+    out, _ = drawn(world, k=1, sample=2)
+    told = sm.export(out, "huggingface").read_back
+    assert told.endswith("--predictions NAME=ANSWERS.jsonl --k 1 --on-missing skip")
+
+
 def test_answers_to_the_first_swaps_are_enough_for_them(world: Path) -> None:
     out, _ = drawn(world, k=1, sample=2)
     rows = json.loads((out / "predictions.json").read_text())
