@@ -165,16 +165,10 @@ def _work(files: ImagesFiles, config: ImagesConfig, limit: int | None) -> _Work:
         raise SourceError(f"{files.folder}: got no question in the plan, expected some. Give another build.")
     found = found_images(files.images, asked["image_id"].unique(maintain_order=True).to_list())
     asked, wanted = _with_counts(files.folder, asked, config)
-    option = "--images" if files.donor_images is None else "--donor-images"
-    donors = (
-        found_images(files.donor_images or files.images, wanted, option)
-        if wanted
-        else Found(images=found.images)
-    )
+    donors = _found_donors(files, wanted)
     is_lost = asked["image_id"].is_in(found.missing)
-    lacks_donor = (
-        asked["question_id"].is_in(_lacking(files.folder, asked, config, set(donors.missing))) & ~is_lost
-    )
+    lacking = _lacking(files.folder, asked, config, set(donors.missing))
+    lacks_donor = asked["question_id"].is_in(lacking) & ~is_lost
     return _Work(
         folder=folder,
         plan=scan_plan(files.folder),
