@@ -53,10 +53,10 @@ def test_what_is_printed_of_a_build(questions: Path, run_cli: RunCli, tmp_path: 
     assert lines[7:] == [
         "Slices to read first",
         "slice rows wrong % above all q explained %",
-        "word=clock 60 100.0 +50.0 1.1e-32 100.0",
+        "word=clock 60 100.0 +50.0 3.2e-34 100.0",
         "Not redundant, the worst first",
         "slice rows wrong % above all q",
-        "word=clock 60 100.0 +50.0 1.1e-32",
+        "word=clock 60 100.0 +50.0 3.2e-34",
     ]
     assert run_cli(*tokens, "--dry-run", "--show", 0).out.count("word=clock") == 0
 

@@ -76,7 +76,8 @@ def in_words(found: Found, config: SlicesConfig) -> dict[str, str]:
     }
     if figures["held_out"]:
         words["held out"] = f"{figures['held_out']:,} rows, on which what is found is tested"
-    words["items"] = f"{counts['items']:,} in {figures['min_count']:,} rows or more each"
+    least = figures["min_count"]
+    words["items"] = f"{counts['items']:,} in {least:,} row{'s' * (least > 1)} or more each"
     if figures["nothing_found"]:
         return words | {"slices": f"none: {figures['nothing_found']}"}
     kept = kept_slices(found.slices, config.max_q)

@@ -49,13 +49,13 @@ def read_table(path: str, config: SlicesConfig) -> Reading:
     file, flat = open_flat_file(path)
     names, items, column = config.table_names, config.columns_of_items, str(config.outcome_column)
     _check_columns(flat, path, (column, *items), config)
-    _check_texts(flat, path, items)
     check_has_rows(flat, "rows")
     needs = {ours: Column(kind, True, (names[ours],)) for ours, kind in _KINDS.items()}
     needs |= {OUTCOME: Column("value", names=(column,)), **item_needs(items)}
     has = {ours: name is not None for ours, name in flat.names(needs).items()}
     table, problems = read_columns(flat, needs)
     table = table.rename(dict(zip(item_needs(items), items, strict=True)))
+    _check_texts(flat, path, table.select(items))
     table, outcome_problems = _with_outcomes(table, column, config.outcome)
     problems += outcome_problems
     if has["question_id"]:
@@ -88,12 +88,13 @@ def _check_columns(flat: FlatTable, path: str, wanted: Sequence[str], config: Sl
     )
 
 
-def _check_texts(flat: FlatTable, path: str, items: Sequence[str]) -> None:
-    """Raise ConfigError for item columns of numbers: there would be an item for each of them."""
+def _check_texts(flat: FlatTable, path: str, items: pl.DataFrame) -> None:
+    """Raise ConfigError for item columns of numbers, given as texts: each number would be an item."""
+    values = {name: items[name].drop_nulls().str.to_lowercase() for name in items.columns}
     numbers = [
         name
-        for name in items
-        if not holds_text(flat, name) and flat.types.get(name, pl.String()) not in (pl.Boolean, pl.Null)
+        for name, texts in values.items()
+        if not texts.is_in(["", *_TRUTH]).all() and not holds_text(flat, name)
     ]
     if numbers:
         raise ConfigError(

@@ -219,6 +219,18 @@ def test_nothing_to_find(tmp_path: Path, outcome: int, reason: str) -> None:
     assert sm.verify(tmp_path / "out").agrees
 
 
+def test_columns_without_a_value_and_of_truth(tmp_path: Path) -> None:
+    rows = [row | {"kind": None, "time": row["time"] == "day"} for row in table_rows()]
+    for name in ("other.jsonl", "other.csv", "other.parquet"):
+        path = tmp_path / name
+        frame = pl.DataFrame(rows)
+        frame.write_ndjson(path) if name.endswith("jsonl") else written(tmp_path, rows, name)
+        with pytest.raises(ConfigError, match="got 'kind', which has no value in any row"):
+            of_table(path)
+        report = of_table(path, item_columns="time,thing")
+        assert {"time=true", "time=false", "thing=dog"} <= {*report.items["item"]}
+
+
 def test_other_reasons_to_find_nothing(table: Path, tmp_path: Path) -> None:
     assert of_table(table, min_count=500).words["slices"] == "none: no item is in 500 rows or more"
     path = written(tmp_path, [row | {"wrong": 30} for row in table_rows()])
