@@ -156,31 +156,35 @@ def empty_swaps(rows: int) -> draws.Swaps:
     )
 
 
-def layout(pairs: Pairs, counts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return each question's original row, each pair's first row, and each row's question, from 0.
+def layout(pairs: Pairs, counts: Ints) -> tuple[Ints, Ints]:
+    """Return the number of each question's rows, and each pair's first row.
 
     Parameters
     ----------
     counts : ndarray of int64
-        Rows of each pair.
+        Rows of each pair; a question has an original row beside those of its pairs.
     """
     local = pairs.questions - pairs.first
     sizes = 1 + np.bincount(local, weights=counts, minlength=pairs.stop - pairs.first).astype(np.int64)
-    original = np.cumsum(sizes) - sizes
-    first_rows = np.cumsum(counts) - counts + local + 1
-    return original, first_rows, np.repeat(np.arange(len(sizes)), sizes)
+    return sizes, np.cumsum(counts) - counts + local + 1
+
+
+def numbered(pairs: Pairs, sizes: Ints) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+    """Return the question of each row, and the row's number in it: 0 for the original."""
+    question = np.repeat(np.arange(pairs.first, pairs.stop, dtype=np.int32), sizes)
+    original = (np.cumsum(sizes) - sizes).astype(np.uint32)
+    return question, np.arange(len(question), dtype=np.uint32) - np.repeat(original, sizes)
 
 
 def _evaluation_block(pairs: Pairs, drawing: Drawing) -> PlanRows:
     counts = drawing.swap_counts[pairs.objects]
-    original, first_rows, question = layout(pairs, counts[:, 0] + counts[:, 2])
-    swaps = empty_swaps(len(question))
+    sizes, first_rows = layout(pairs, counts[:, 0] + counts[:, 2])
+    swaps = empty_swaps(int(sizes.sum()))
     draws.draw_swaps(
         pairs.objects, pairs.keys, first_rows, drawing.objects, drawing.donors, drawing.similar,
         drawing.limits, draws.lists_for(drawing.donors, drawing.limits), swaps,
     )  # fmt: skip
-    number = np.arange(len(question)) - original[question]
-    rows = rows_of(pairs, drawing, question + pairs.first, number, swaps, with_sets_of=draws.BY_ATTRIBUTE)
+    rows = rows_of(pairs, drawing, *numbered(pairs, sizes), swaps, with_sets_of=draws.BY_ATTRIBUTE)
     if len(drawing.objects.features):
         rows = _without_gaps(rows)
     rows.counts.update(_told(pairs, counts, rows, drawing.config.k))
@@ -190,19 +194,18 @@ def _evaluation_block(pairs: Pairs, drawing: Drawing) -> PlanRows:
 def _told(pairs: Pairs, counts: Ints, rows: PlanRows, k: int) -> dict[str, int]:
     """Return what the block's swaps are, and why some are missing."""
     by_kind = np.bincount(rows.kind, minlength=len(KINDS))
-    has_swaps = np.zeros(pairs.stop - pairs.first, np.bool_)
-    has_swaps[rows.question[rows.number > 0] - pairs.first] = True
+    sizes = np.bincount(rows.question - pairs.first, minlength=pairs.stop - pairs.first)
     return {
         **_left_out(pairs),
         "rows": len(rows),
         "class_swaps": int(by_kind[draws.BY_CLASS]),
-        "class_swaps_to_random_classes": int(rows.is_padding[rows.kind == draws.BY_CLASS].sum()),
+        "class_swaps_to_random_classes": int(rows.is_padding.sum()),
         "attribute_swaps": int(by_kind[draws.BY_ATTRIBUTE]),
         "context_objects_without_similar_class": int((counts[:, 1] == 0).sum()),
         "context_objects_with_fewer_class_swaps": int((counts[:, 0] < k).sum()),
         "context_objects_with_fewer_attribute_swaps": int((counts[:, 2] < k).sum()),
         "context_objects_without_attribute_swaps": int((counts[:, 2] == 0).sum()),
-        "questions_without_swaps": int((~has_swaps).sum()),
+        "questions_without_swaps": int((sizes == 1).sum()),  # the original is there
     }
 
 
@@ -215,16 +218,22 @@ def _left_out(pairs: Pairs) -> dict[str, int]:
 
 
 def rows_of(
-    pairs: Pairs, drawing: Drawing, question: Ints, number: Any, swaps: draws.Swaps, *, with_sets_of: int
+    pairs: Pairs,
+    drawing: Drawing,
+    question: NDArray[np.int32],
+    number: NDArray[np.uint32],
+    swaps: draws.Swaps,
+    *,
+    with_sets_of: int,
 ) -> PlanRows:
     """Return drawn swaps as rows; attribute sets only of swaps of one kind."""
-    objects = _at(pairs.objects, swaps.pair)
-    with_sets = swaps.kind == with_sets_of
-    own = _at(drawing.objects.attributes, np.where(with_sets, objects, -1))
-    others = _at(drawing.world.donors["attribute_set_id"].to_numpy(), np.where(with_sets, swaps.donor, -1))
+    objects, own, others = np.full((3, len(question)), -1, np.int32)
+    sets_of_donors = drawing.world.donors["attribute_set_id"].to_numpy()
+    sets = drawing.objects.attributes, sets_of_donors
+    draws.fill_objects(pairs.objects, *sets, with_sets_of, swaps, objects, own, others)
     return PlanRows(
-        question=question.astype(np.int32),
-        number=np.asarray(number).astype(np.uint32),
+        question=question,
+        number=number,
         object=objects,
         kind=swaps.kind,
         index=swaps.number,
@@ -235,12 +244,6 @@ def rows_of(
         is_padding=swaps.is_padding,
         counts=Counter(),
     )
-
-
-def _at(values: Ints, places: Any) -> NDArray[np.int32]:
-    """Return ``values[places]``, -1 where the place is -1."""
-    taken: NDArray[np.int32] = np.append(values, -1).astype(np.int32)[places]
-    return taken
 
 
 def keep_rows(rows: PlanRows, is_kept: NDArray[np.bool_], **changed: Any) -> PlanRows:
@@ -273,8 +276,8 @@ def _training_block(pairs: Pairs, drawing: Drawing, epoch: int) -> PlanRows:
     drawn = np.flatnonzero(swaps.kind)
     firsts = drawn[_first_of_regions(pairs.questions[drawn], pairs.objects[drawn], drawing.world)]
     chosen = draws.Swaps(*(column[firsts] for column in swaps))
-    number = np.full(len(firsts), epoch)
-    kept = rows_of(pairs, drawing, pairs.questions[firsts], number, chosen, with_sets_of=draws.BY_ATTRIBUTE)
+    question, number = pairs.questions[firsts].astype(np.int32), np.full(len(firsts), epoch, np.uint32)
+    kept = rows_of(pairs, drawing, question, number, chosen, with_sets_of=draws.BY_ATTRIBUTE)
     by_kind = np.bincount(kept.kind, minlength=len(KINDS))
     kept.counts.update(
         {

@@ -272,6 +272,20 @@ def draw_swaps(pairs, keys, first_rows, objects, donors, similar, limits, lists,
         )
 
 
+@njit(**KERNEL)
+def fill_objects(objects_of_pairs, sets, sets_of_donors, with_sets_of, swaps, objects, own, others):
+    """Fill each swap's object, and the attribute sets of it and of its donor for swaps of one kind.
+
+    Rows without a swap stay as they are.
+    """
+    for row in range(len(swaps.pair)):
+        if swaps.pair[row] >= 0:
+            objects[row] = objects_of_pairs[swaps.pair[row]]
+            if swaps.kind[row] == with_sets_of:
+                own[row] = sets[objects[row]]
+                others[row] = sets_of_donors[swaps.donor[row]]
+
+
 @njit(**STEP)
 def _draw_attribute_donors(pair, one, key, at, objects, donors, limits, moved, values, rows):
     own, place = objects.classes[one], objects.excluded[one]
