@@ -87,12 +87,11 @@ def _block(pairs: Pairs, drawing: Drawing, attributes: AttributeNames) -> PlanRo
     )  # fmt: skip
     sizes, first_rows = layout(pairs, counts[:, 0] + filled)
     swaps = empty_swaps(int(sizes.sum()))
-    no_donors = drawing.donors._replace(attributes=np.zeros_like(drawing.donors.attributes))
-    alike = drawing.objects._replace(attributes=np.zeros_like(drawing.objects.attributes))
-    # With one attribute set for all, no donor has another one: class swaps only.
+    # With no donor of other attributes: class swaps only.
+    by_class = drawing.choices._replace(others=np.zeros_like(drawing.choices.others))
     draws.draw_swaps(
-        pairs.objects, pairs.keys, first_rows, alike, no_donors, drawing.similar, drawing.limits,
-        draws.lists_for(no_donors, drawing.limits), swaps,
+        pairs.objects, pairs.keys, first_rows, drawing.objects, drawing.donors, by_class, drawing.limits,
+        draws.lists_for(drawing.donors, drawing.limits), swaps,
     )  # fmt: skip
     rows = rows_of(pairs, drawing, *numbered(pairs, sizes), swaps, with_sets_of=draws.BY_CLASS)
     _insert(rows, by_name, first_rows + counts[:, 0], pairs, drawing)

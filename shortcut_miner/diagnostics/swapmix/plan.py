@@ -62,8 +62,8 @@ class Drawing:
         Objects and donors.
     config : SwapMixConfig
         Options.
-    objects, donors, similar, limits
-        The kernels' view of them.
+    objects, donors, choices, limits
+        The kernels' view of them, and what can take each object's place.
     swap_counts : ndarray of int64, objects x 3
         Class swaps of each object, those to similar classes, and attribute swaps.
     """
@@ -72,7 +72,7 @@ class Drawing:
     config: SwapMixConfig
     objects: draws.Objects
     donors: draws.Donors
-    similar: draws.Similar
+    choices: draws.Choices
     limits: draws.Limits
     swap_counts: Ints
 
@@ -106,9 +106,8 @@ def prepare(
     )
     most_alike = 2.0 if config.max_feature_cosine is None else config.max_feature_cosine
     limits = draws.Limits(config.k, config.padding == "random", most_alike)
-    return Drawing(
-        world, config, objects, donors, similar, limits, draws.count_swaps(objects, donors, similar, limits)
-    )
+    counts, choices = draws.count_swaps(objects, donors, similar, limits)
+    return Drawing(world, config, objects, donors, choices, limits, counts)
 
 
 def evaluation_rows(asked: Asked, drawing: Drawing, threads: int = 1) -> Iterator[PlanRows]:
@@ -181,7 +180,7 @@ def _evaluation_block(pairs: Pairs, drawing: Drawing) -> PlanRows:
     sizes, first_rows = layout(pairs, counts[:, 0] + counts[:, 2])
     swaps = empty_swaps(int(sizes.sum()))
     draws.draw_swaps(
-        pairs.objects, pairs.keys, first_rows, drawing.objects, drawing.donors, drawing.similar,
+        pairs.objects, pairs.keys, first_rows, drawing.objects, drawing.donors, drawing.choices,
         drawing.limits, draws.lists_for(drawing.donors, drawing.limits), swaps,
     )  # fmt: skip
     rows = rows_of(pairs, drawing, *numbered(pairs, sizes), swaps, with_sets_of=draws.BY_ATTRIBUTE)
@@ -270,7 +269,7 @@ def _training_block(pairs: Pairs, drawing: Drawing, epoch: int) -> PlanRows:
     swaps = empty_swaps(len(pairs.objects))
     missing = draws.draw_training(
         pairs.objects, pairs.keys, epoch, config.swap_probability, config.class_probability,
-        drawing.objects, drawing.donors, drawing.similar, drawing.limits,
+        drawing.objects, drawing.donors, drawing.choices, drawing.limits,
         draws.lists_for(drawing.donors, drawing.limits), swaps,
     )  # fmt: skip
     drawn = np.flatnonzero(swaps.kind)
