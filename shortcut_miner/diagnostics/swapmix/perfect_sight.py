@@ -16,6 +16,7 @@ from shortcut_miner.diagnostics.swapmix.plan import (
     empty_swaps,
     in_order,
     layout,
+    numbered,
     rows_of,
 )
 from shortcut_miner.diagnostics.swapmix.world import Ints, World, positions
@@ -84,21 +85,17 @@ def _block(pairs: Pairs, drawing: Drawing, attributes: AttributeNames) -> PlanRo
         pairs.objects, pairs.keys, np.arange(len(pairs.objects)) * k, attributes.start, attributes.own,
         attributes.similar, k, pads, len(attributes.names), by_name,
     )  # fmt: skip
-    original, first_rows, question = layout(pairs, counts[:, 0] + filled)
-    swaps = empty_swaps(len(question))
-    no_donors = drawing.donors._replace(attributes=np.zeros_like(drawing.donors.attributes))
-    alike = drawing.objects._replace(attributes=np.zeros_like(drawing.objects.attributes))
-    # With one attribute set for all, no donor has another one: class swaps only.
+    sizes, first_rows = layout(pairs, counts[:, 0] + filled)
+    swaps = empty_swaps(int(sizes.sum()))
+    # With no donor of other attributes: class swaps only.
+    by_class = drawing.choices._replace(others=np.zeros_like(drawing.choices.others))
     draws.draw_swaps(
-        pairs.objects, pairs.keys, first_rows, alike, no_donors, drawing.similar, drawing.limits,
-        draws.lists_for(no_donors, drawing.limits), swaps,
+        pairs.objects, pairs.keys, first_rows, drawing.objects, drawing.donors, by_class, drawing.limits,
+        draws.lists_for(drawing.donors, drawing.limits), swaps,
     )  # fmt: skip
-    number = np.arange(len(question)) - original[question]
-    rows = rows_of(pairs, drawing, question + pairs.first, number, swaps, with_sets_of=draws.BY_CLASS)
+    rows = rows_of(pairs, drawing, *numbered(pairs, sizes), swaps, with_sets_of=draws.BY_CLASS)
     _insert(rows, by_name, first_rows + counts[:, 0], pairs, drawing)
     by_kind = np.bincount(rows.kind, minlength=len(KINDS))
-    has_swaps = np.zeros(pairs.stop - pairs.first, np.bool_)
-    has_swaps[rows.question[rows.number > 0] - pairs.first] = True
     rows.counts.update(
         {
             "context_objects": len(pairs.objects),
@@ -112,7 +109,7 @@ def _block(pairs: Pairs, drawing: Drawing, attributes: AttributeNames) -> PlanRo
             "context_objects_without_similar_class": int((counts[:, 1] == 0).sum()),
             "context_objects_with_fewer_class_swaps": int((counts[:, 0] < k).sum()),
             "context_objects_without_attribute_swaps": int((filled == 0).sum()),
-            "questions_without_swaps": int((~has_swaps).sum()),
+            "questions_without_swaps": int((sizes == 1).sum()),  # the original is there
         }
     )
     return rows

@@ -62,8 +62,8 @@ class Drawing:
         Objects and donors.
     config : SwapMixConfig
         Options.
-    objects, donors, similar, limits
-        The kernels' view of them.
+    objects, donors, choices, limits
+        The kernels' view of them, and what can take each object's place.
     swap_counts : ndarray of int64, objects x 3
         Class swaps of each object, those to similar classes, and attribute swaps.
     """
@@ -72,7 +72,7 @@ class Drawing:
     config: SwapMixConfig
     objects: draws.Objects
     donors: draws.Donors
-    similar: draws.Similar
+    choices: draws.Choices
     limits: draws.Limits
     swap_counts: Ints
 
@@ -106,9 +106,8 @@ def prepare(
     )
     most_alike = 2.0 if config.max_feature_cosine is None else config.max_feature_cosine
     limits = draws.Limits(config.k, config.padding == "random", most_alike)
-    return Drawing(
-        world, config, objects, donors, similar, limits, draws.count_swaps(objects, donors, similar, limits)
-    )
+    counts, choices = draws.count_swaps(objects, donors, similar, limits)
+    return Drawing(world, config, objects, donors, choices, limits, counts)
 
 
 def evaluation_rows(asked: Asked, drawing: Drawing, threads: int = 1) -> Iterator[PlanRows]:
@@ -156,31 +155,35 @@ def empty_swaps(rows: int) -> draws.Swaps:
     )
 
 
-def layout(pairs: Pairs, counts: Ints) -> tuple[Ints, Ints, Ints]:
-    """Return each question's original row, each pair's first row, and each row's question, from 0.
+def layout(pairs: Pairs, counts: Ints) -> tuple[Ints, Ints]:
+    """Return the number of each question's rows, and each pair's first row.
 
     Parameters
     ----------
     counts : ndarray of int64
-        Rows of each pair.
+        Rows of each pair; a question has an original row beside those of its pairs.
     """
     local = pairs.questions - pairs.first
     sizes = 1 + np.bincount(local, weights=counts, minlength=pairs.stop - pairs.first).astype(np.int64)
-    original = np.cumsum(sizes) - sizes
-    first_rows = np.cumsum(counts) - counts + local + 1
-    return original, first_rows, np.repeat(np.arange(len(sizes)), sizes)
+    return sizes, np.cumsum(counts) - counts + local + 1
+
+
+def numbered(pairs: Pairs, sizes: Ints) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+    """Return the question of each row, and the row's number in it: 0 for the original."""
+    question = np.repeat(np.arange(pairs.first, pairs.stop, dtype=np.int32), sizes)
+    original = (np.cumsum(sizes) - sizes).astype(np.uint32)
+    return question, np.arange(len(question), dtype=np.uint32) - np.repeat(original, sizes)
 
 
 def _evaluation_block(pairs: Pairs, drawing: Drawing) -> PlanRows:
     counts = drawing.swap_counts[pairs.objects]
-    original, first_rows, question = layout(pairs, counts[:, 0] + counts[:, 2])
-    swaps = empty_swaps(len(question))
+    sizes, first_rows = layout(pairs, counts[:, 0] + counts[:, 2])
+    swaps = empty_swaps(int(sizes.sum()))
     draws.draw_swaps(
-        pairs.objects, pairs.keys, first_rows, drawing.objects, drawing.donors, drawing.similar,
+        pairs.objects, pairs.keys, first_rows, drawing.objects, drawing.donors, drawing.choices,
         drawing.limits, draws.lists_for(drawing.donors, drawing.limits), swaps,
     )  # fmt: skip
-    number = np.arange(len(question)) - original[question]
-    rows = rows_of(pairs, drawing, question + pairs.first, number, swaps, with_sets_of=draws.BY_ATTRIBUTE)
+    rows = rows_of(pairs, drawing, *numbered(pairs, sizes), swaps, with_sets_of=draws.BY_ATTRIBUTE)
     if len(drawing.objects.features):
         rows = _without_gaps(rows)
     rows.counts.update(_told(pairs, counts, rows, drawing.config.k))
@@ -190,19 +193,18 @@ def _evaluation_block(pairs: Pairs, drawing: Drawing) -> PlanRows:
 def _told(pairs: Pairs, counts: Ints, rows: PlanRows, k: int) -> dict[str, int]:
     """Return what the block's swaps are, and why some are missing."""
     by_kind = np.bincount(rows.kind, minlength=len(KINDS))
-    has_swaps = np.zeros(pairs.stop - pairs.first, np.bool_)
-    has_swaps[rows.question[rows.number > 0] - pairs.first] = True
+    sizes = np.bincount(rows.question - pairs.first, minlength=pairs.stop - pairs.first)
     return {
         **_left_out(pairs),
         "rows": len(rows),
         "class_swaps": int(by_kind[draws.BY_CLASS]),
-        "class_swaps_to_random_classes": int(rows.is_padding[rows.kind == draws.BY_CLASS].sum()),
+        "class_swaps_to_random_classes": int(rows.is_padding.sum()),
         "attribute_swaps": int(by_kind[draws.BY_ATTRIBUTE]),
         "context_objects_without_similar_class": int((counts[:, 1] == 0).sum()),
         "context_objects_with_fewer_class_swaps": int((counts[:, 0] < k).sum()),
         "context_objects_with_fewer_attribute_swaps": int((counts[:, 2] < k).sum()),
         "context_objects_without_attribute_swaps": int((counts[:, 2] == 0).sum()),
-        "questions_without_swaps": int((~has_swaps).sum()),
+        "questions_without_swaps": int((sizes == 1).sum()),  # the original is there
     }
 
 
@@ -215,16 +217,22 @@ def _left_out(pairs: Pairs) -> dict[str, int]:
 
 
 def rows_of(
-    pairs: Pairs, drawing: Drawing, question: Ints, number: Any, swaps: draws.Swaps, *, with_sets_of: int
+    pairs: Pairs,
+    drawing: Drawing,
+    question: NDArray[np.int32],
+    number: NDArray[np.uint32],
+    swaps: draws.Swaps,
+    *,
+    with_sets_of: int,
 ) -> PlanRows:
     """Return drawn swaps as rows; attribute sets only of swaps of one kind."""
-    objects = _at(pairs.objects, swaps.pair)
-    with_sets = swaps.kind == with_sets_of
-    own = _at(drawing.objects.attributes, np.where(with_sets, objects, -1))
-    others = _at(drawing.world.donors["attribute_set_id"].to_numpy(), np.where(with_sets, swaps.donor, -1))
+    objects, own, others = np.full((3, len(question)), -1, np.int32)
+    sets_of_donors = drawing.world.donors["attribute_set_id"].to_numpy()
+    sets = drawing.objects.attributes, sets_of_donors
+    draws.fill_objects(pairs.objects, *sets, with_sets_of, swaps, objects, own, others)
     return PlanRows(
-        question=question.astype(np.int32),
-        number=np.asarray(number).astype(np.uint32),
+        question=question,
+        number=number,
         object=objects,
         kind=swaps.kind,
         index=swaps.number,
@@ -235,12 +243,6 @@ def rows_of(
         is_padding=swaps.is_padding,
         counts=Counter(),
     )
-
-
-def _at(values: Ints, places: Any) -> NDArray[np.int32]:
-    """Return ``values[places]``, -1 where the place is -1."""
-    taken: NDArray[np.int32] = np.append(values, -1).astype(np.int32)[places]
-    return taken
 
 
 def keep_rows(rows: PlanRows, is_kept: NDArray[np.bool_], **changed: Any) -> PlanRows:
@@ -267,14 +269,14 @@ def _training_block(pairs: Pairs, drawing: Drawing, epoch: int) -> PlanRows:
     swaps = empty_swaps(len(pairs.objects))
     missing = draws.draw_training(
         pairs.objects, pairs.keys, epoch, config.swap_probability, config.class_probability,
-        drawing.objects, drawing.donors, drawing.similar, drawing.limits,
+        drawing.objects, drawing.donors, drawing.choices, drawing.limits,
         draws.lists_for(drawing.donors, drawing.limits), swaps,
     )  # fmt: skip
     drawn = np.flatnonzero(swaps.kind)
     firsts = drawn[_first_of_regions(pairs.questions[drawn], pairs.objects[drawn], drawing.world)]
     chosen = draws.Swaps(*(column[firsts] for column in swaps))
-    number = np.full(len(firsts), epoch)
-    kept = rows_of(pairs, drawing, pairs.questions[firsts], number, chosen, with_sets_of=draws.BY_ATTRIBUTE)
+    question, number = pairs.questions[firsts].astype(np.int32), np.full(len(firsts), epoch, np.uint32)
+    kept = rows_of(pairs, drawing, question, number, chosen, with_sets_of=draws.BY_ATTRIBUTE)
     by_kind = np.bincount(kept.kind, minlength=len(KINDS))
     kept.counts.update(
         {

@@ -15,10 +15,13 @@ from numpy.typing import NDArray
 
 from shortcut_miner.diagnostics.swapmix.config import PlanKind
 from shortcut_miner.diagnostics.swapmix.context import Asked
+from shortcut_miner.diagnostics.swapmix.kernels_numba.dictionaries import distinct_codes
 from shortcut_miner.diagnostics.swapmix.plan import KINDS, PlanRows
 from shortcut_miner.diagnostics.swapmix.world import World
 from shortcut_miner.drafts import literal
 from shortcut_miner.storage import METADATA_KEY, ROW_GROUP_SIZE, Provenance
+
+Numbers = NDArray[np.int32]
 
 _TEXT, _NUMBER = pa.string(), pa.uint32()
 COLUMNS: dict[str, pa.DataType] = {
@@ -50,19 +53,20 @@ class PlanNames:
     """What the numbers in :class:`PlanRows` stand for, ready to be looked up.
 
     Text arrays per question, object and donor; ``attributes`` has the attribute sets, then single attributes.
+    Numbers of objects and donors have a -1 after the last, which is what the place -1 (for null) takes.
     """
 
     question_ids: pa.Array
-    question_images: NDArray[np.int64]
+    question_images: Numbers
     object_ids: pa.Array
-    object_classes: NDArray[np.int64]
-    object_regions: NDArray[np.int64]
+    object_classes: Numbers
+    object_regions: Numbers
     classes: pa.Array
     attributes: pa.Array
     images: pa.Array
-    donor_images: NDArray[np.int64]
+    donor_images: Numbers
     donor_objects: pa.Array
-    donor_regions: NDArray[np.int64]
+    donor_regions: Numbers
 
 
 def plan_names(asked: Asked, world: World, attributes: pl.Series | None = None) -> PlanNames:
@@ -72,17 +76,21 @@ def plan_names(asked: Asked, world: World, attributes: pl.Series | None = None) 
     images = pl.concat([question_images, donor_images]).unique().sort()
     return PlanNames(
         question_ids=_text(asked.table["question_id"]),
-        question_images=images.search_sorted(question_images).to_numpy().astype(np.int64),
+        question_images=images.search_sorted(question_images).to_numpy().astype(np.int32),
         object_ids=_text(world.objects["object_id"]),
-        object_classes=world.objects["class_id"].to_numpy(),
-        object_regions=world.regions,
+        object_classes=_with_null(world.objects["class_id"].to_numpy()),
+        object_regions=_with_null(world.regions),
         classes=_text(world.classes),
         attributes=_text(sets if attributes is None else pl.concat([sets, attributes])),
         images=_text(images),
-        donor_images=images.search_sorted(donor_images).to_numpy().astype(np.int64),
+        donor_images=_with_null(images.search_sorted(donor_images).to_numpy()),
         donor_objects=_text(world.donors["object_id"]),
-        donor_regions=world.donors["region_index"].cast(pl.Int64).fill_null(-1).to_numpy(),
+        donor_regions=_with_null(world.donors["region_index"].cast(pl.Int64).fill_null(-1).to_numpy()),
     )
+
+
+def _with_null(values: NDArray[Any]) -> Numbers:
+    return np.append(values, -1).astype(np.int32)
 
 
 def plan_schema(plan: PlanKind) -> pa.Schema:
@@ -143,7 +151,7 @@ def plan_frame(plan: PlanKind, rows: Iterable[PlanRows], names: PlanNames) -> pl
 def _groups(rows: Iterable[PlanRows], on_block: Callable[[PlanRows], None]) -> Iterator[dict[str, Any]]:
     """Cut blocks of any length into row groups of the fixed size."""
     waiting: list[dict[str, Any]] = []
-    count = 0
+    room = ROW_GROUP_SIZE
     for block in rows:
         on_block(block)
         columns = {
@@ -151,20 +159,24 @@ def _groups(rows: Iterable[PlanRows], on_block: Callable[[PlanRows], None]) -> I
             for field in dataclasses.fields(block)
             if field.name != "counts"
         }
-        waiting.append(columns)
-        count += len(block)
-        if count >= ROW_GROUP_SIZE:
-            joined = _joined(waiting)
-            whole = count - count % ROW_GROUP_SIZE
-            for first in range(0, whole, ROW_GROUP_SIZE):
-                yield {name: column[first : first + ROW_GROUP_SIZE] for name, column in joined.items()}
-            waiting = [{name: column[whole:] for name, column in joined.items()}]
-            count -= whole
-    if count:
+        first = 0
+        while len(block) - first >= room:
+            yield _joined([*waiting, _slice(columns, first, first + room)])
+            waiting, first, room = [], first + room, ROW_GROUP_SIZE
+        if first < len(block):
+            waiting.append(_slice(columns, first, len(block)))
+            room -= len(block) - first
+    if waiting:
         yield _joined(waiting)
 
 
+def _slice(columns: Mapping[str, Any], first: int, stop: int) -> dict[str, Any]:
+    return {name: column[first:stop] for name, column in columns.items()}
+
+
 def _joined(parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if len(parts) == 1:
+        return dict(parts[0])
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -178,28 +190,22 @@ def _as_table(rows: Mapping[str, Any], names: PlanNames, schema: pa.Schema) -> p
         "epoch": pa.array(rows["number"]),
         "image_id": _dictionary(names.question_images[rows["question"]], names.images),
         "object_id": _dictionary(objects, names.object_ids),
-        "region_index": _numbers(objects, names.object_regions),
+        "region_index": _numbers(names.object_regions[objects]),
         "kind": _dictionary(kind.astype(np.int32), pa.array(KINDS)),
         "swap_index": _nullable(rows["index"], kind == 0),
-        "from_class": _dictionary(_looked_up(objects, names.object_classes), names.classes),
+        "from_class": _dictionary(names.object_classes[objects], names.classes),
         "to_class": _dictionary(rows["to_class"], names.classes),
         "from_attribute": _dictionary(rows["from_attribute"], names.attributes),
         "to_attribute": _dictionary(rows["to_attribute"], names.attributes),
         "is_padding": pa.array(rows["is_padding"]),
-        "donor_image_id": _dictionary(_looked_up(donors, names.donor_images), names.images),
+        "donor_image_id": _dictionary(names.donor_images[donors], names.images),
         "donor_object_id": names.donor_objects.take(_nullable(donors, donors < 0)),
-        "donor_region_index": _numbers(donors, names.donor_regions),
+        "donor_region_index": _numbers(names.donor_regions[donors]),
     }
     return pa.table({name: columns[name] for name in schema.names})
 
 
-def _looked_up(places: NDArray[np.int32], values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return ``values[places]``, -1 where the place is -1."""
-    return np.append(values, -1)[places]
-
-
-def _numbers(places: NDArray[np.int32], values: NDArray[np.int64]) -> pa.Array:
-    found = _looked_up(places, values)
+def _numbers(found: Numbers) -> pa.Array:
     return _nullable(found.astype(np.uint32), found < 0)
 
 
@@ -210,15 +216,10 @@ def _nullable(values: NDArray[Any], is_null: NDArray[np.bool_]) -> pa.Array:
     )
 
 
-def _dictionary(codes: NDArray[Any], values: pa.Array) -> pa.Array:
+def _dictionary(codes: Numbers, values: pa.Array) -> pa.Array:
     """Return ``values[codes]`` (null for -1) as an Arrow dictionary of the values that occur, in order."""
-    codes = codes.astype(np.intp, copy=False)
-    is_used = np.zeros(len(values) + 1, np.bool_)
-    is_used[codes] = True  # -1 marks the extra last place
-    used = np.flatnonzero(is_used[:-1])
-    place = np.zeros(len(values) + 1, np.int32)
-    place[used] = np.arange(len(used), dtype=np.int32)
-    return pa.DictionaryArray.from_arrays(_nullable(place[codes], codes < 0), values.take(pa.array(used)))
+    used, places, is_there = distinct_codes(codes, len(values))
+    return pa.DictionaryArray.from_arrays(_nullable(places, ~is_there), values.take(pa.array(used)))
 
 
 def _text(series: pl.Series) -> pa.Array:

@@ -45,6 +45,21 @@ class Similar(NamedTuple):
     ids: np.ndarray
 
 
+class Choices(NamedTuple):
+    """What can take the place of each object, whichever question it is in.
+
+    ``classes`` (objects x k) are the most similar ones that have donors, ``found`` says how many there are.
+    Of the donors of its own class those from ``same_first`` to ``same_stop`` have its attributes; ``others``
+    counts those that it may take.
+    """
+
+    classes: np.ndarray
+    found: np.ndarray
+    same_first: np.ndarray
+    same_stop: np.ndarray
+    others: np.ndarray
+
+
 class Objects(NamedTuple):
     """Objects to swap: class, attribute set, which list of excluded donors, unit features (or no rows)."""
 
@@ -160,17 +175,25 @@ def _skip_to_donor(drawn, donors, place, of_class, same_first, same_stop):
 
 
 @njit(**STEP)
-def _similar_classes(one, objects, donors, similar, k, chosen):
-    """Fill `chosen` with the k most similar classes that have donors for the object; return how many."""
+def _similar_classes(one, objects, donors, similar, k, choices):
+    """Fill the k most similar classes that have donors for the object; return how many."""
     own, place = objects.classes[one], objects.excluded[one]
     found = 0
     for at in range(similar.start[own], similar.start[own + 1]):
         if found == k:
             break
         if _class_donor_count(donors, place, similar.ids[at]) > 0:
-            chosen[found] = similar.ids[at]
+            choices.classes[one, found] = similar.ids[at]
             found += 1
     return found
+
+
+@njit(**STEP)
+def _copy_classes(one, choices, chosen):
+    """Fill `chosen` with the similar classes of an object; return how many."""
+    for n in range(choices.found[one]):
+        chosen[n] = choices.classes[one, n]
+    return choices.found[one]
 
 
 @njit(**STEP)
@@ -193,11 +216,10 @@ def _pad_classes(key, one, found, objects, donors, k, chosen, moved, values):
 
 
 @njit(**STEP)
-def _class_count(one, objects, donors, similar, limits, chosen):
-    """Return how many class swaps an object gets, and how many of them to similar classes."""
-    found = _similar_classes(one, objects, donors, similar, limits.k, chosen)
+def _class_count(one, found, objects, donors, limits):
+    """Return how many class swaps an object gets that has so many similar classes."""
     if found == limits.k or not limits.pads:
-        return found, found
+        return found
     own, place = objects.classes[one], objects.excluded[one]
     possible = len(donors.classes) - (donors.start[own + 1] > donors.start[own])
     at, high = donors.excluded_start[place], donors.excluded_start[place + 1]
@@ -208,7 +230,7 @@ def _class_count(one, objects, donors, similar, limits, chosen):
         low, end = _excluded_of_class(donors, place, of_class)
         possible -= of_class != own and end - low == donors.start[of_class + 1] - donors.start[of_class]
         at = end
-    return min(limits.k, possible), found
+    return min(limits.k, possible)
 
 
 class Lists(NamedTuple):
@@ -225,25 +247,37 @@ def lists_for(donors: Donors, limits: Limits) -> Lists:
     return Lists(*np.empty((3, max(limits.k, len(donors.classes), int(most)) + 1), np.int64))
 
 
-def count_swaps(objects: Objects, donors: Donors, similar: Similar, limits: Limits) -> np.ndarray:
-    """Return, per object, its class swaps, those to similar classes, and its attribute swaps (at most)."""
-    counts = np.zeros((len(objects.classes), 3), np.int64)
-    fill_counts(objects, donors, similar, limits, np.empty(limits.k, np.int64), counts)
-    return counts
+def count_swaps(
+    objects: Objects, donors: Donors, similar: Similar, limits: Limits
+) -> tuple[np.ndarray, Choices]:
+    """Return, per object, its class swaps, those to similar classes, and its attribute swaps (at most).
+
+    Beside it what they can be.
+    """
+    total = len(objects.classes)
+    counts = np.zeros((total, 3), np.int64)
+    found, first, stop, others = np.zeros((4, total), np.int64)
+    choices = Choices(np.zeros((total, limits.k), np.int32), found, first, stop, others)
+    fill_counts(objects, donors, similar, limits, choices, counts)
+    return counts, choices
 
 
 @njit(**KERNEL)
-def fill_counts(objects, donors, similar, limits, chosen, counts):
-    """Fill the counts of each object."""
+def fill_counts(objects, donors, similar, limits, choices, counts):
+    """Fill the choices and counts of each object."""
     for one in range(len(objects.classes)):
-        counts[one, 0], counts[one, 1] = _class_count(one, objects, donors, similar, limits, chosen)
+        found = _similar_classes(one, objects, donors, similar, limits.k, choices)
+        counts[one, 0], counts[one, 1] = _class_count(one, found, objects, donors, limits), found
         own, place = objects.classes[one], objects.excluded[one]
         first, stop = _same_attributes(donors, own, objects.attributes[one])
-        counts[one, 2] = min(limits.k, _attribute_donor_count(donors, place, own, first, stop))
+        others = _attribute_donor_count(donors, place, own, first, stop)
+        choices.found[one], choices.others[one] = found, others
+        choices.same_first[one], choices.same_stop[one] = first, stop
+        counts[one, 2] = min(limits.k, others)
 
 
 @njit(**KERNEL)
-def draw_swaps(pairs, keys, first_rows, objects, donors, similar, limits, lists, rows):
+def draw_swaps(pairs, keys, first_rows, objects, donors, choices, limits, lists, rows):
     """Fill `rows` from ``first_rows[pair]`` on with the swaps of each pair (an object in a question).
 
     `pairs` are positions in `objects`. Rows that stay without a donor, because features are too similar,
@@ -253,7 +287,7 @@ def draw_swaps(pairs, keys, first_rows, objects, donors, similar, limits, lists,
     for pair in range(len(pairs)):
         one = pairs[pair]
         at = first_rows[pair]
-        found = _similar_classes(one, objects, donors, similar, limits.k, chosen)
+        found = _copy_classes(one, choices, chosen)
         total = found
         if limits.pads and found < limits.k:
             padding_key = word(keys[pair], PADDING_CLASS)
@@ -268,15 +302,29 @@ def draw_swaps(pairs, keys, first_rows, objects, donors, similar, limits, lists,
             rows.is_padding[at] = slot >= found
             at += 1
         _draw_attribute_donors(
-            pair, one, word(keys[pair], ATTRIBUTE_DONOR), at, objects, donors, limits, moved, values, rows
-        )
+            pair, one, word(keys[pair], ATTRIBUTE_DONOR), at, objects, donors, choices, limits,
+            moved, values, rows,
+        )  # fmt: skip
+
+
+@njit(**KERNEL)
+def fill_objects(objects_of_pairs, sets, sets_of_donors, with_sets_of, swaps, objects, own, others):
+    """Fill each swap's object, and the attribute sets of it and of its donor for swaps of one kind.
+
+    Rows without a swap stay as they are.
+    """
+    for row in range(len(swaps.pair)):
+        if swaps.pair[row] >= 0:
+            objects[row] = objects_of_pairs[swaps.pair[row]]
+            if swaps.kind[row] == with_sets_of:
+                own[row] = sets[objects[row]]
+                others[row] = sets_of_donors[swaps.donor[row]]
 
 
 @njit(**STEP)
-def _draw_attribute_donors(pair, one, key, at, objects, donors, limits, moved, values, rows):
-    own, place = objects.classes[one], objects.excluded[one]
-    first, stop = _same_attributes(donors, own, objects.attributes[one])
-    count = _attribute_donor_count(donors, place, own, first, stop)
+def _draw_attribute_donors(pair, one, key, at, objects, donors, choices, limits, moved, values, rows):
+    own, place, count = objects.classes[one], objects.excluded[one], choices.others[one]
+    first, stop = choices.same_first[one], choices.same_stop[one]
     found = 0
     draw = np.int64(0)  # of a literal's type, `distinct` would be compiled twice
     while draw < count and found < limits.k:
@@ -308,7 +356,7 @@ def _cosine(left, right):
 
 @njit(**KERNEL)
 def draw_training(
-    pairs, keys, epoch, swap_probability, class_probability, objects, donors, similar, limits, lists, rows
+    pairs, keys, epoch, swap_probability, class_probability, objects, donors, choices, limits, lists, rows
 ):
     """Fill row `pair` of each pair that an epoch swaps; the others keep kind 0.
 
@@ -323,18 +371,20 @@ def draw_training(
         one = pairs[pair]
         if uniform(key, _IS_BY_CLASS) < class_probability:
             is_found = _train_by_class(
-                pair, one, key, objects, donors, similar, limits, chosen, moved, values, rows
+                pair, one, key, objects, donors, choices, limits, chosen, moved, values, rows
             )
         else:
-            is_found = _train_by_attribute(pair, one, key, objects, donors, limits, moved, values, rows)
+            is_found = _train_by_attribute(
+                pair, one, key, objects, donors, choices, limits, moved, values, rows
+            )
         missing += not is_found
     return missing
 
 
 @njit(**STEP)
-def _train_by_class(pair, one, key, objects, donors, similar, limits, chosen, moved, values, rows):
+def _train_by_class(pair, one, key, objects, donors, choices, limits, chosen, moved, values, rows):
     """Take one of the k classes that an evaluation of the object would take, all alike."""
-    found = _similar_classes(one, objects, donors, similar, limits.k, chosen)
+    found = _copy_classes(one, choices, chosen)
     total = found
     if limits.pads and found < limits.k:
         total = _pad_classes(
@@ -353,7 +403,7 @@ def _train_by_class(pair, one, key, objects, donors, similar, limits, chosen, mo
 
 
 @njit(**STEP)
-def _train_by_attribute(pair, one, key, objects, donors, limits, moved, values, rows):
+def _train_by_attribute(pair, one, key, objects, donors, choices, limits, moved, values, rows):
     _draw_attribute_donors(
         pair,
         one,
@@ -361,6 +411,7 @@ def _train_by_attribute(pair, one, key, objects, donors, limits, moved, values, 
         pair,
         objects,
         donors,
+        choices,
         Limits(_ONE, limits.pads, limits.max_cosine),
         moved,
         values,
