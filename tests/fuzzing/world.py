@@ -31,7 +31,7 @@ BUILDS = {
     "fpvg": f"fpvg build {_GQA} --detections @boxes.jsonl --out @fpvg",
     "swap": f"swapmix build {_GQA} --detections @boxes.jsonl --embeddings @vectors.txt --k 2 --out @swap",
     "ood": "gqa-ood build --questions @gqa.json --entropy-cut none --out @ood",
-    "pope": "pope build --objects @sg.json --image-count 1 --objects-per-image 1 --out @pope",
+    "pope": "pope build --objects @sg.json --image-count 9 --objects-per-image 1 --out @pope",
     "rules": f"mine @table.jsonl {_MINED} --threads 1 --out @rules",
     "shards": f"shard @table.jsonl {_MINED} --shards 1 --work @shards",
 }
@@ -60,7 +60,9 @@ READS = {
     "--out @new",
     "ood table": "gqa-ood build --questions @asked.parquet --group answer_type --entropy-cut none --out @new",
     "ood score": "gqa-ood score @ood --predictions m=@all.json --resamples 0 --out @new",
-    "pope labels": "pope build --objects @det.json --image-count 1 --objects-per-image 1 --out @new",
+    "pope labels": "pope build --objects @det.json --image-count 3 --objects-per-image 1 --out @new",
+    "pope score": "pope score --questions popular=@pope/coco_pope_popular.json --predictions m=@polled.json "
+    "--relabel @pope/coco_pope_random.json --resamples 0 --out @new",
     "mine": f"mine @table.jsonl {_MINED} --threads 1 --out @new",
     "mine csv": f"mine @table.csv {_MINED} --item-columns question --threads 1 --on-bad-row skip --out @new",
     "mine typed": "mine @ce/questions.parquet --words question --objects objects --min-count 2 --out @new",
@@ -192,6 +194,7 @@ def _write_answers(folder: Path) -> None:
     ids = [one["question_id"] for one in tiny_world()["val_questions"]["questions"]]
     _dump(folder, answers=[{"question_id": one, "answer": "golf"} for one in ids])
     _dump(folder, soft=[{"question_id": one, "label": {"golf": 1, "red": 0.3}} for one in ids])
+    _dump(folder, polled=[{"question_id": at, "answer": "yes"} for at in range(1, 19)])
     made = pl.read_parquet(folder / "rad" / "augmentations.parquet")
     new = made["question_id"].to_list()
     _dump(folder, augmented=[{"question_id": one, "answer": "yes"} for one in new])

@@ -47,7 +47,7 @@ def build(
     run.check_out(out, outputs.COMMAND, options_of(config, limit), outputs.file_names(config))
     with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, config, limit)
-    size, seed = config.objects_per_image, config.seed
+    size, seed, source = config.objects_per_image, config.seed, str(files.objects)
     with timed(run.costs, "poll", on_stage):
         chosen = choose_images(
             inputs.objects,
@@ -55,6 +55,7 @@ def build(
             config.image_count,
             size,
             seed,
+            source=source,
             may_be_fewer=limit is not None,
         )
         if len(chosen.objects) < config.image_count:
@@ -62,7 +63,7 @@ def build(
         ranks = rank_names(chosen.objects, config.ties or "lexicographic")
         in_order = {one: chosen.objects[one] for one in sorted(chosen.objects, key=inputs.images.__getitem__)}
         slots = {
-            strategy: poll(in_order, inputs.also_present, ranks, strategy, size, seed)
+            strategy: poll(in_order, inputs.also_present, ranks, strategy, size, seed, source=source)
             for strategy in config.chosen_strategies
         }
     polled = Polled(inputs, chosen, ranks, slots)

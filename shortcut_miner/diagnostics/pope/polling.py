@@ -66,7 +66,14 @@ class Slot:
 
 
 def choose_images(
-    objects: Objects, banned: Banned, count: int, size: int, seed: int, *, may_be_fewer: bool = False
+    objects: Objects,
+    banned: Banned,
+    count: int,
+    size: int,
+    seed: int,
+    *,
+    source: str = "objects",
+    may_be_fewer: bool = False,
 ) -> Chosen:
     """Return `count` of the images that have `size` objects, and lack `size` names that others have.
 
@@ -76,6 +83,8 @@ def choose_images(
         All images.
     count, size, seed : int
         Images to choose, objects to ask of each, and of the draw: an image's place in it depends on its id.
+    source : str
+        The file that they are from, for messages.
     may_be_fewer : bool
         Choose all, where there are some but fewer.
 
@@ -96,7 +105,8 @@ def choose_images(
     if len(eligible) < count:
         raise ConfigError(
             f"image_count: got {count:,}, expected at most {len(eligible):,}: so many of {len(objects):,} "
-            f"images have {size} objects and lack as many names. Change --image-count or --objects-per-image."
+            f"images in {source} have {size} objects and lack as many names. Change --image-count or "
+            "--objects-per-image."
         )
     ids = pl.Series([*eligible], dtype=pl.String)
     keys = id_keys(ids, seed, "pope images")
@@ -126,13 +136,22 @@ def _ranked(counts: Counter[str], ties: Ties) -> dict[str, int]:
     return {name: counts[name] for name in sorted(names, key=lambda name: -counts[name])}
 
 
-def poll(objects: Objects, banned: Banned, ranks: Ranks, strategy: str, size: int, seed: int) -> list[Slot]:
+def poll(
+    objects: Objects,
+    banned: Banned,
+    ranks: Ranks,
+    strategy: str,
+    size: int,
+    seed: int,
+    *,
+    source: str = "objects",
+) -> list[Slot]:
     """Return what is asked of each image by one strategy, image by image in the order given.
 
     Raises
     ------
     ConfigError
-        An image lacks fewer names than are asked of it.
+        An image lacks fewer names than are asked of it; it is named, and the file `source`.
     """
     vocabulary = sorted(ranks.frequency)
     ids = pl.Series([*objects], dtype=pl.String)
@@ -143,7 +162,7 @@ def poll(objects: Objects, banned: Banned, ranks: Ranks, strategy: str, size: in
         allowed = [name for name in vocabulary if name not in taken]
         if len(allowed) < size:
             raise ConfigError(
-                f"image {image_id!r}: got {len(allowed)} names that it lacks among those of the "
+                f"{source}, image {image_id!r}: got {len(allowed)} names that it lacks among those of the "
                 f"{len(objects):,} chosen images, expected {size}. Choose more images "
                 "with --image-count, or another --seed."
             )

@@ -46,17 +46,23 @@ def _of_set(
     return Format(shape.kind, partial(read_set, shape), form, recognise, holds)
 
 
-SETS = for_options(
-    QUESTIONS_GO_TO,
-    _of_set(sets.A_OKVQA, sets.is_aokvqa),
-    _of_set(sets.VIZWIZ, sets.is_vizwiz),
-    _of_set(sets.TEXTVQA, sets.is_textvqa, sets.count_textvqa),
-    _of_set(sets.VQA_X, sets.is_vqa_x),
-    _of_set(sets.POPE, sets.is_pope, form="JSONL"),
-    Format(visdial.VISDIAL.kind, visdial.read_visdial, "JSON", visdial.is_visdial, visdial.count_dialogs),
-) + for_options(
-    f"{QUESTIONS_GO_TO}; or, as weights of answers, to vqa-ce score --soft-labels",
-    _of_set(sets.LXMERT, sets.is_lxmert),
+SETS = (
+    for_options(
+        QUESTIONS_GO_TO,
+        _of_set(sets.A_OKVQA, sets.is_aokvqa),
+        _of_set(sets.VIZWIZ, sets.is_vizwiz),
+        _of_set(sets.TEXTVQA, sets.is_textvqa, sets.count_textvqa),
+        _of_set(sets.VQA_X, sets.is_vqa_x),
+        Format(visdial.VISDIAL.kind, visdial.read_visdial, "JSON", visdial.is_visdial, visdial.count_dialogs),
+    )
+    + for_options(
+        f"{QUESTIONS_GO_TO}; or, as weights of answers, to vqa-ce score --soft-labels",
+        _of_set(sets.LXMERT, sets.is_lxmert),
+    )
+    + for_options(
+        f"{QUESTIONS_GO_TO}; or, to be answered, to pope score --questions",
+        _of_set(sets.POPE, sets.is_pope, form="JSONL"),
+    )
 )
 # Columns of tables that are read by their names -> what takes them.
 TABLES = (

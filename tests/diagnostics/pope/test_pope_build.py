@@ -144,8 +144,8 @@ def test_fewer_images_than_asked(file: Path) -> None:
     with pytest.raises(ConfigError) as told:
         built(file, image_count=9)
     assert str(told.value) == (
-        "image_count: got 9, expected at most 3: so many of 4 images have 2 objects and lack as many names. "
-        "Change --image-count or --objects-per-image."
+        f"image_count: got 9, expected at most 3: so many of 4 images in {file} have 2 objects and lack as "
+        "many names. Change --image-count or --objects-per-image."
     )
 
 
@@ -156,7 +156,7 @@ def test_a_limit_takes_what_there_is(file: Path) -> None:
         "images: 3, all that the first 3 give",
     )
     with pytest.raises(
-        ConfigError, match="image_count: got 500, expected at most 0: so many of 1 images have 2"
+        ConfigError, match="image_count: got 500, expected at most 0: so many of 1 images in "
     ):
         built(file, limit=1, image_count=500)
 

@@ -136,8 +136,8 @@ def test_an_image_that_lacks_too_few_of_the_chosen_names() -> None:
     with pytest.raises(ConfigError) as told:
         poll(world, {}, rank_names(world, "first"), "random", 1, 0)
     assert str(told.value) == (
-        "image '1': got 0 names that it lacks among those of the 2 chosen images, expected 1. Choose more "
-        "images with --image-count, or another --seed."
+        "objects, image '1': got 0 names that it lacks among those of the 2 chosen images, expected 1. "
+        "Choose more images with --image-count, or another --seed."
     )
 
 
