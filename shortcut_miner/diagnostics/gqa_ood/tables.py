@@ -1,5 +1,6 @@
 """Flat tables of answers and groups: nothing but question_id, answer and the group's column is needed."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +19,7 @@ from shortcut_miner.sources.opening.reading import (
     without_bad,
 )
 from shortcut_miner.sources.opening.table_columns import check_has_rows, read_columns
-from shortcut_miner.sources.questions.tables import open_question_table
+from shortcut_miner.sources.questions.tables import QuestionTable, open_question_table
 from shortcut_miner.sources.recognise import check_no_other_kind
 
 NEEDED = ("question_id", "answer", "group")
@@ -54,29 +55,7 @@ def read_grouped_table(
     """
     opened = open_question_table(path)
     flat = opened.flat
-    named = named_columns(columns, _NAMED)
-    names = {name: named.get(name, name) for name in _NAMED} | {"group": group}
-    needs = {
-        name: Column(
-            "id" if name.endswith("_id") else "value",
-            name not in NEEDED and name not in named,
-            (theirs,),
-        )
-        for name, theirs in names.items()
-    }
-    needed = {ours: need.names[0] for ours, need in needs.items() if not need.is_optional}
-    missing = {ours: theirs for ours, theirs in needed.items() if not opened.has(theirs)}
-    if missing:
-        if missing.keys() - named.keys() - {"group"}:
-            check_no_other_kind(open_source(path, keep_workbooks=True), missing.values())
-        title = (
-            f"{path}: got a table of {flat.total:,} rows with "
-            f"the columns {examples(flat.columns, limit=20)}, expected question_id, answer and the group. "
-            "Name its columns with --columns and --group."
-        )
-        raise SourceError(
-            problem_list(title, [f"column {name}: got no such column" for name in missing.values()])
-        )
+    needs = _needs(opened, group, named_columns(columns, _NAMED))
     check_has_rows(flat, "rows")
     table, problems = read_columns(flat, optional(needs), limit=limit)
     total = flat.total if limit is None else min(limit, flat.total)
@@ -106,3 +85,27 @@ def read_grouped_table(
         dropped=dropped,
         notes=(*flat.notes, *notes),
     )
+
+
+def _needs(opened: QuestionTable, group: str, named: Mapping[str, str]) -> dict[str, Column]:
+    """Return what to read of a table; SourceError for columns that must be there and aren't."""
+    names = {name: named.get(name, name) for name in _NAMED} | {"group": group}
+    needs = {
+        name: Column(
+            "id" if name.endswith("_id") else "value", name not in NEEDED and name not in named, (theirs,)
+        )
+        for name, theirs in names.items()
+    }
+    needed = {ours: need.names[0] for ours, need in needs.items() if not need.is_optional}
+    missing = {ours: theirs for ours, theirs in needed.items() if not opened.has(theirs)}
+    if missing.keys() - named.keys() - {"group"}:
+        check_no_other_kind(open_source(opened.flat.path, keep_workbooks=True), missing.values())
+    if missing:
+        title = (
+            f"{opened.flat.path}: got a table of {opened.flat.total:,} rows with the columns "
+            f"{examples(opened.flat.columns, limit=20)}, expected question_id, answer and the group. "
+            "Name its columns with --columns and --group."
+        )
+        told = [f"column {name}: got no such column" for name in missing.values()]
+        raise SourceError(problem_list(title, told))
+    return needs

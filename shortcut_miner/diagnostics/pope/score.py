@@ -27,6 +27,7 @@ from shortcut_miner.diagnostics.pope.parsing import parsed
 from shortcut_miner.diagnostics.pope.questions import asked_in_files, read_labels_again
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.options import PathTexts, named_path_lists
+from shortcut_miner.publishing import Inputs
 from shortcut_miner.scoring.cell_tables import in_order
 from shortcut_miner.scoring.extraction import extract_all
 from shortcut_miner.scoring.tables import PaperColumns
@@ -85,6 +86,11 @@ class _Asked:
     manifest: dict[str, Any] | None
 
     @property
+    def build(self) -> dict[str, Any]:
+        """The build's options, if there is one."""
+        return {} if self.manifest is None else {"build": self.manifest["config"]}
+
+    @property
     def strategies(self) -> tuple[str, ...]:
         """What they are told apart by."""
         return strategies_of(self.table)
@@ -135,16 +141,8 @@ def score(
     asked = _asked(path, questions, config)
     models = _models(named, config.baseline, asked.strategies)
     files, file_notes = answer_files(named, config)
-    build = {} if asked.manifest is None else {"build": asked.manifest["config"]}
-    recorded = dataclasses.asdict(config) | build
-    read = {
-        **({} if path is None else {"folder": path}),
-        "predictions": [one for several in files.values() for one in several],
-        "questions": [
-            one for several in named_path_lists("questions", questions or {}).values() for one in several
-        ],
-        "relabel": [*relabel],
-    }
+    recorded = dataclasses.asdict(config) | asked.build
+    read = _inputs(path, files, questions, relabel)
     check_score_target(out, ScoreReport, COMMAND, recorded, read, force=force)
     fitted, answer_readings = _read_answers(files, asked, config, on_stage)
     again, label_readings = read_labels_again(relabel, config.on_bad_row) if relabel else (None, {})
@@ -185,6 +183,22 @@ def score(
             force=force,
         )
     return report
+
+
+def _inputs(
+    path: Path | None,
+    files: Mapping[str, Sequence[Path]],
+    questions: Mapping[str, PathTexts] | None,
+    relabel: Sequence[Path],
+) -> Inputs:
+    """Return what is read, by role."""
+    asked = named_path_lists("questions", questions or {})
+    given: dict[str, Path | Sequence[Path]] = {
+        "predictions": [one for several in files.values() for one in several],
+        "questions": [one for several in asked.values() for one in several],
+        "relabel": [*relabel],
+    }
+    return given if path is None else {"folder": path, **given}
 
 
 def _asked(path: Path | None, questions: Mapping[str, PathTexts] | None, config: ScoreConfig) -> _Asked:
@@ -228,11 +242,27 @@ def _read_answers(
         short = known if strategy is None else known.str.strip_prefix(f"{strategy}_")
         models = read_models(several, "predictions", short, config, on_stage)
         readings |= readings_by_role(models)
+        if strategy is None:
+            _check_whole_ids(models, asked)
         for name, found in zip(several, models.values(), strict=True):
             parts[f"predictions of {models_of[name]}"] += [
                 one if strategy is None else _with_whole_ids(one, strategy, known) for one in found.values()
             ]
     return fit_answers(parts, known=known, needed=known, options=config), readings
+
+
+def _check_whole_ids(models: Mapping[str, Mapping[str, Reading]], asked: _Asked) -> None:
+    """Raise ConfigError for answers by the ids of one strategy's file, which may be any strategy's."""
+    known, first = asked.table["question_id"], asked.strategies[0]
+    short = known.str.extract(r"_([^_]*)$")
+    for role, found in models.items():
+        ids = pl.concat([one.table["question_id"] for one in found.values()])
+        if len(ids) and not ids.is_in(known.implode()).any() and ids.is_in(short.implode()).any():
+            option = f"--predictions {role.removeprefix('predictions of ')}:{first}=FILE"
+            raise ConfigError(
+                f"{role}: got ids such as {ids[0]!r}, expected ids such as {known[0]!r}, as the questions "
+                f"are of several strategies. Give a file for each, as in {option}."
+            )
 
 
 def _with_whole_ids(reading: Reading, strategy: str, known: pl.Series) -> Reading:

@@ -227,6 +227,12 @@ def test_answers_by_strategy_are_those_by_whole_ids(folder: Path, tmp_path: Path
         ConfigError, match="predictions: got 'm:likely', expected MODEL, or MODEL:STRATEGY with one"
     ):
         sm.pope.score(folder, {"m:likely": parts["m:random"]})
+    with pytest.raises(ConfigError) as told:
+        sm.pope.score(folder, {"m": parts["m:random"]})
+    assert str(told.value) == (
+        "predictions of m: got ids such as '1', expected ids such as 'adversarial_1', as the "
+        "questions are of several strategies. Give a file for each, as in --predictions m:random=FILE."
+    )
     with pytest.raises(SchemaError, match="12 x question without a prediction: 'adversarial_1', "):
         sm.pope.score(folder, {name: parts[name] for name in ("m:random", "m:popular")})
 
