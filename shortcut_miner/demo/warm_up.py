@@ -73,7 +73,7 @@ def warm_up(folder: Path, on_stage: OnStage | None = None) -> None:
         questions=world.gqa_questions, scene_graphs=graphs, detections=detections, embeddings=str(vectors)
     )
     for plan in get_args(PlanKind):
-        build_swapmix(given, SwapMixConfig(plan=plan), None, on_stage=on_stage)
+        build_swapmix(given, SwapMixConfig(plan=plan), folder / plan, on_stage=on_stage)
     regions = FpvgFiles(questions=world.gqa_questions, scene_graphs=graphs, detections=detections)
     build_fpvg(regions, FpvgConfig(), None, on_stage=on_stage)
     for walk in walked(b'{"1": {"text": "a"}}', _Record):  # as large files are read

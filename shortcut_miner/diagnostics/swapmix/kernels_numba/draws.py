@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from shortcut_miner.diagnostics.swapmix.kernels_numba.numbers import below, distinct, uniform, word
-from shortcut_miner.kernel_options import KERNEL, STEP
+from shortcut_miner.kernel_options import INLINED, KERNEL, STEP
 
 # Numbers of random words, as int64: what takes a literal would be compiled for each of them.
 CLASS_DONOR, PADDING_CLASS, ATTRIBUTE_DONOR, TRAINING, ATTRIBUTE = np.arange(1, 6)
@@ -88,7 +88,7 @@ class Swaps(NamedTuple):
     is_padding: np.ndarray
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _excluded_of_class(donors, place, of_class):
     """Return the part of an excluded list that is of one class, as low and high."""
     low, high = donors.excluded_start[place], donors.excluded_start[place + 1]
@@ -108,7 +108,7 @@ def _class_donor_count(donors, place, of_class):
     return donors.start[of_class + 1] - donors.start[of_class] - (high - low)
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _class_donor(key, slot, donors, place, of_class):
     """Return a random donor of a class, uniform over those that the object may take."""
     low, high = _excluded_of_class(donors, place, of_class)
@@ -152,10 +152,12 @@ def _attribute_donor_count(donors, place, of_class, same_first, same_stop):
     return count
 
 
-@njit(**STEP)
-def _skip_to_donor(drawn, donors, place, of_class, same_first, same_stop):
-    """Return the donor number `drawn`, counted over those that have other attributes and may be taken."""
-    low, high = _excluded_of_class(donors, place, of_class)
+@njit(**INLINED)
+def _skip_to_donor(drawn, donors, low, high, of_class, same_first, same_stop):
+    """Return the donor number `drawn`, counted over those that have other attributes and may be taken.
+
+    low, high: :func:`_excluded_of_class`.
+    """
     found = donors.start[of_class] + drawn
     is_past = same_first == same_stop
     for at in range(low, high):
@@ -188,7 +190,7 @@ def _similar_classes(one, objects, donors, similar, k, choices):
     return found
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _copy_classes(one, choices, chosen):
     """Fill `chosen` with the similar classes of an object; return how many."""
     for n in range(choices.found[one]):
@@ -321,15 +323,16 @@ def fill_objects(objects_of_pairs, sets, sets_of_donors, with_sets_of, swaps, ob
                 others[row] = sets_of_donors[swaps.donor[row]]
 
 
-@njit(**STEP)
+@njit(**INLINED)
 def _draw_attribute_donors(pair, one, key, at, objects, donors, choices, limits, moved, values, rows):
-    own, place, count = objects.classes[one], objects.excluded[one], choices.others[one]
+    own, count = objects.classes[one], choices.others[one]
+    low, high = _excluded_of_class(donors, objects.excluded[one], own)
     first, stop = choices.same_first[one], choices.same_stop[one]
     found = 0
     draw = np.int64(0)  # of a literal's type, `distinct` would be compiled twice
     while draw < count and found < limits.k:
         drawn = distinct(key, draw, count, moved, values)
-        donor = _skip_to_donor(drawn, donors, place, own, first, stop)
+        donor = _skip_to_donor(drawn, donors, low, high, own, first, stop)
         draw += 1
         if (
             len(objects.features)

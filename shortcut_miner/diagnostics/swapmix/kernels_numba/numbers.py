@@ -37,16 +37,17 @@ def distinct(key, draw, count, moved, values):
     these are ``moved[:draw] -> values[:draw]``, which this function extends.
     """
     at = draw + below(key, draw, count - draw)
-    taken, here = at, draw
+    place, here = draw, draw
     for n in range(draw):
         if moved[n] == at:
-            taken = values[n]
+            place = n
         if moved[n] == draw:
             here = values[n]
-    for n in range(draw):
-        if moved[n] == at:
-            values[n] = here
-            moved[draw], values[draw] = -1, -1
-            return taken
-    moved[draw], values[draw] = at, here
+    taken = at
+    if place < draw:
+        taken = values[place]
+        moved[draw], values[draw] = -1, -1
+    else:
+        moved[draw] = at
+    values[place] = here
     return taken
