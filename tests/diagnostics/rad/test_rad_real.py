@@ -50,7 +50,7 @@ def test_yes_and_no_are_even(real_questions: pl.DataFrame) -> None:
     assert eligible["augmentation"].n_unique() == len(AUGMENTATIONS)
     pools = answer_pools(eligible)
     for seed in range(5):
-        drawn, _ = draw_answers(eligible, pools, RadConfig(seed=seed))
+        drawn = draw_answers(eligible, pools, RadConfig(seed=seed)).rows
         for _, rows in drawn.group_by("augmentation"):
             yes = (rows["drawn_answer"] == "yes").sum()
             assert abs(yes - len(rows) / 2) <= 3 * math.sqrt(len(rows)) / 2
