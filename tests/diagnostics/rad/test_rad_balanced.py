@@ -70,7 +70,7 @@ def weights_of(
     told = Told.of(own, allowed.shape[1], subjects)
     degrees = degrees_of_fit(told, own, subjects)
     said = np.ones(len(own)), np.ones(len(own))
-    noun = np.array([told.names["noun"][head_noun(one)] for one in subjects]) if by_noun else 0 * own
+    noun = np.array([1 + told.names["noun"][head_noun(one)] for one in subjects]) if by_noun else 0 * own
     factors = balanced_factors(own, allowed, degrees, noun, told.counts, said)
     found = factors.weights(told.counts, allowed, degrees, noun)
     sums = found.sum(axis=1, keepdims=True)
@@ -120,6 +120,36 @@ def test_no_asks_what_yes_asks_where_that_can_be(seed: int, is_skewed: bool) -> 
     assert answers_amiss(weights, own) < answers_amiss(of_pool, own) / 2 + 1
     _, degrees = degrees_of_fit(Told.of(own, 4, subjects), own, subjects)
     assert degrees_amiss(weights, own, degrees) <= degrees_amiss(of_pool, own, degrees) + 1
+
+
+def test_twenty_questions_about_two_nouns() -> None:
+    """Each noun's answers are asked for as often under "no": a red bus is asked for blue, never for white."""
+    subjects, own = ["bus"] * 10 + ["cat"] * 10, np.array([0, 1] * 5 + [2, 3] * 5)
+    weights = weights_of(own, own[:, None] != np.arange(4), subjects, by_noun=True)
+    other = np.where(own % 2 == 0, own + 1, own - 1)
+    assert weights[np.arange(20), other] == pytest.approx(np.ones(20), abs=0.02)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10_000))
+def test_no_asks_within_a_noun_what_yes_asks(seed: int) -> None:
+    """Each noun's answers are nearer to "yes" than without that margin, and than by the paper's pool."""
+    drawn = np.random.default_rng(seed)
+    subjects = drawn.choice(["bus", "cat", "sky"], 300)
+    shares = {"bus": [0.4, 0.3, 0.2, 0.1], "cat": [0.1, 0.2, 0.3, 0.4], "sky": [0.25] * 4}
+    own = np.array([drawn.choice(4, p=shares[one]) for one in subjects])
+    allowed = own[:, None] != np.arange(4)
+    of_pool = allowed * np.bincount(own, minlength=4)
+    tables = [
+        weights_of(own, allowed, subjects.tolist(), by_noun=True),
+        weights_of(own, allowed, subjects.tolist()),
+        of_pool / of_pool.sum(axis=1, keepdims=True),
+    ]
+    amiss = [
+        sum(answers_amiss(one[subjects == noun], own[subjects == noun]) for noun in shares) for one in tables
+    ]
+    assert amiss[0] <= min(amiss[1:]) + 1
+    assert amiss[0] < 60
 
 
 def answers_amiss(weights: np.ndarray, own: np.ndarray) -> float:
