@@ -280,7 +280,7 @@ def _read(kind: str, one: _Type, balance: pl.DataFrame) -> tuple[Told, Factors, 
         columns, on=["pool", "substitute"], how="left", validate="m:1", maintain_order="left"
     )
     factor = keyed.filter(pl.col("measure") == "answer").sort("column")
-    if keyed["column"].null_count() or len(factor) != len(columns):
+    if keyed["column"].null_count() or factor["column"].to_list() != columns["column"].to_list():
         raise SchemaError(_other("answers that are not those of the pools"))
     told = Told.read(
         one.answers["count"].to_numpy().astype(np.int64),
@@ -288,12 +288,14 @@ def _read(kind: str, one: _Type, balance: pl.DataFrame) -> tuple[Told, Factors, 
     )
     if lacking := told.lacks(one.subjects):
         raise SchemaError(_other(f"nothing of {len(lacking):,} subjects: {examples(lacking)}"))
-    fits = [
-        own.filter(pl.col("measure") == name).sort(pl.col("name").cast(pl.Int64))["weight"].to_numpy()
-        for name in _FITS
-    ]
-    if any(len(fit) != len(DEGREES) + 1 for fit in fits):
-        raise SchemaError(_other("other degrees of fit"))
+    fits = []
+    for name in _FITS:
+        degrees = own.filter(pl.col("measure") == name).select(
+            pl.col("name").cast(pl.Int64, strict=False), "weight"
+        ).sort("name")  # fmt: skip
+        if degrees["name"].to_list() != [*range(len(DEGREES) + 1)]:
+            raise SchemaError(_other("other degrees of fit"))
+        fits.append(degrees["weight"].to_numpy())
     of_nouns = keyed.filter(pl.col("measure") == _OF_NOUN)
     nouns = of_nouns["name"].unique().sort().to_list()
     table = np.ones((len(nouns) + 1, len(columns)))

@@ -108,9 +108,13 @@ class Told:
         return pl.concat(parts).sort("measure", "name", "position")
 
     def lacks(self, subjects: Sequence[str]) -> list[str]:
-        """Return the subjects of which nothing was told, each once, sorted."""
-        known = self.names["subject"]
-        return sorted({one for one in subjects if one.lower() not in known})
+        """Return the subjects of which nothing was told, or of a word of theirs, each once, sorted."""
+        found = set()
+        for kind in NAMED:
+            row, names = _named(kind, subjects)
+            known = self.names[kind]
+            found |= {subjects[at] for at, name in zip(row, names, strict=True) if name not in known}
+        return sorted(found)
 
 
 def degrees_of_fit(told: Told, own: Ints, subjects: Sequence[str]) -> tuple[Degrees, ...]:

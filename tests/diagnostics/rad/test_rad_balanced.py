@@ -248,6 +248,14 @@ def test_a_balance_of_other_questions_is_refused(made: Augmented) -> None:
     with pytest.raises(SchemaError, match="got 1 draws of a question and not 2"):
         draw_answers(find_sources(skewed(), config).eligible, made.pools, several, balance)
     for broken, told in (
+        (balance.filter(pl.col("measure") != "noun"), "balance: got nothing of 5 subjects: 'banana'"),
+        (balance.filter(pl.col("measure") != "word"), "balance: got nothing of 5 subjects: 'banana'"),
+        (balance.filter(pl.col("measure") != "answer"), "got answers that are not those of the pools"),
+        (balance.filter(pl.col("measure") != "coin"), "got 0 draws of a question and not 1"),
+        (balance.filter(pl.col("name") != "3"), "got other degrees of fit"),
+        (balance.with_columns(pl.col("name").replace("3", "three")), "got other degrees of fit"),
+        (balance.with_columns(pl.col("substitute").replace("red", "rot")), "that are not those of the pools"),
+        (balance.clear(), "got 0 draws of a question and not 1"),
         (balance.drop("weight"), "column weight: got no such column, expected Float64"),
         (pl.concat([balance, balance[:1]]), "a row twice"),
         (balance.with_columns(weight=-pl.col("weight")), "weights that are no numbers from 0 on"),
@@ -257,7 +265,7 @@ def test_a_balance_of_other_questions_is_refused(made: Augmented) -> None:
         ),
     ):
         with pytest.raises(SchemaError, match=told):
-            draw_answers(eligible, made.pools, config, broken)
+            draw_answers(find_sources(skewed(), config).eligible, made.pools, config, broken)
 
 
 @pytest.mark.real
