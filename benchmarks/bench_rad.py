@@ -1,10 +1,11 @@
 """How long RAD takes at the size of VQA v2's training and validation sets.
 
 A table of 650,000 questions whose openings are as frequent as VQA v2's. By default a seeded world of plain
-English nouns; with --questions and --annotations, files of one's own. The target on two cores is under 2
-minutes for reading, tagging (spaCy), drawing and writing together.
+English nouns; with --questions and --annotations, files of one's own, --copies times under other ids.
+The target on two cores is under 2 minutes for reading, tagging (spaCy), drawing and writing together.
 
-    python benchmarks/bench_rad.py [--runs 3] [--scale 1] [--questions F F --annotations F F]
+    python benchmarks/bench_rad.py [--runs 3] [--scale 1] [--draw balanced]
+        [--questions F F --annotations F F --copies 1]
 """
 
 import argparse
@@ -82,10 +83,16 @@ def question_world(size: int, seed: int) -> pl.DataFrame:
     ).with_columns(answers=pl.concat_list(*["answer"] * ANNOTATORS))
 
 
-def given_files(questions: list[Path], annotations: list[Path], folder: Path) -> Path:
-    """Return one table of several VQA files."""
+def given_files(questions: list[Path], annotations: list[Path], folder: Path, copies: int) -> Path:
+    """Return one table of several VQA files, or of copies of them that differ in ids."""
     tables = [read_vqa(*pair)[0] for pair in zip(questions, annotations, strict=True)]
-    pl.concat(tables).unique("question_id", maintain_order=True).write_parquet(folder / "questions.parquet")
+    whole = pl.concat(tables).unique("question_id", maintain_order=True)
+    ids = ("question_id", "image_id")
+    several = [
+        whole.with_columns(pl.format("{}-{}", one, pl.lit(str(at))).alias(one) for one in ids)
+        for at in range(copies)
+    ]
+    pl.concat(several).write_parquet(folder / "questions.parquet")
     return folder / "questions.parquet"
 
 
@@ -99,18 +106,20 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--questions", type=Path, nargs="*", default=[])
     parser.add_argument("--annotations", type=Path, nargs="*", default=[])
+    parser.add_argument("--copies", type=int, default=1)
+    parser.add_argument("--draw", choices=("paper", "balanced"), default="paper")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         path = folder / "questions.parquet"
         if options.questions:
-            given_files(options.questions, options.annotations, folder)
+            given_files(options.questions, options.annotations, folder, options.copies)
         else:
             question_world(int(QUESTIONS * options.scale), options.seed).write_parquet(path)
         stages: dict[str, list[float]] = {}
         for _ in range(options.runs):
             started = time.perf_counter()
-            report = build(RadFiles(questions=path), RadConfig(), folder / "rad")
+            report = build(RadFiles(questions=path), RadConfig(draw=options.draw), folder / "rad")
             for cost in report.costs:
                 stages.setdefault(cost.stage, []).append(cost.wall_seconds)
             stages.setdefault("all", []).append(time.perf_counter() - started)

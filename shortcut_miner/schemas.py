@@ -288,8 +288,15 @@ class Predictions(dy.Schema):
 
 
 class Augmentations(dy.Schema):
-    """Yes/no questions made from other questions, one row an augmentation."""
+    """Yes/no questions made from other questions, one row an augmentation.
 
+    original_id is there where a question has several augmentations, and each of these an id of its own.
+    """
+
+    optional_columns: ClassVar[dict[str, Any]] = {
+        "original_id": dy.String(nullable=False),
+        "target": dy.Float64(nullable=False),
+    }
     question_id = dy.String(primary_key=True)
     augmentation = dy.String(primary_key=True)
     image_id = dy.String(nullable=False)

@@ -28,6 +28,7 @@ _MINED = "--objects items --answer answer --min-count 1"
 BUILDS = {
     "ce": f"vqa-ce build {_VQA} --detections @det.json --min-count 2 --out @ce",
     "rad": f"rad build {_RAD} --out @rad",
+    "balanced": f"rad build {_RAD} --draw balanced --out @balanced",
     "fpvg": f"fpvg build {_GQA} --detections @boxes.jsonl --out @fpvg",
     "swap": f"swapmix build {_GQA} --detections @boxes.jsonl --embeddings @vectors.txt --k 2 --out @swap",
     "ood": "gqa-ood build --questions @gqa.json --entropy-cut none --out @ood",
@@ -47,6 +48,8 @@ READS = {
     "--out @new",
     "rad table": "rad build --questions @asked.parquet --out @new",
     "rad pools": f"rad build {_RAD} --pools @rad/pools.parquet --out @new",
+    "rad balance": f"rad build {_RAD} --draw balanced --pools @balanced/pools.parquet "
+    "--balance @balanced/balance.parquet --out @new",
     "rad score": f"rad score @rad {_PAIRS} --out @new",
     "rad pairs": f"rad score --pairs @pairs.csv {_RAD} --augmented-questions @asked.parquet {_PAIRS} "
     "--out @new",

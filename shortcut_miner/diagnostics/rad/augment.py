@@ -21,19 +21,23 @@ class Augmented:
     Attributes
     ----------
     augmentations : pl.DataFrame
-        schemas.Augmentations, sorted by question_id; with soft targets also target Float64.
+        schemas.Augmentations, sorted by question_id; with soft targets also target Float64, with several
+        augmentations a question also original_id.
     skipped : pl.DataFrame
         schemas.SkippedSources: every other question, sorted by question_id.
     pools : pl.DataFrame
         augmentation, pool, substitute, count: what "no" answers were drawn from.
     tagger : Tagger or None
         The spaCy pipeline, if there was something to tag.
+    balance : pl.DataFrame or None
+        Of a balanced draw: what the draw of each question needs of all, see :mod:`.balanced`.
     """
 
     augmentations: pl.DataFrame
     skipped: pl.DataFrame
     pools: pl.DataFrame
     tagger: Tagger | None
+    balance: pl.DataFrame | None = None
 
 
 def augment_questions(
@@ -41,6 +45,7 @@ def augment_questions(
     config: RadConfig | None = None,
     *,
     pools: pl.DataFrame | None = None,
+    balance: pl.DataFrame | None = None,
     costs: list[StageCost] | None = None,
     on_stage: OnStage | None = None,
 ) -> Augmented:
@@ -55,6 +60,8 @@ def augment_questions(
     pools : pl.DataFrame, optional
         Answers to draw from, as of :func:`.pools.answer_pools`; default: those of `questions`. With the
         pools of a whole set, its shards give exactly the rows that the whole gives.
+    balance : pl.DataFrame, optional
+        For a balanced draw of a shard, beside `pools`: that of the whole.
     costs, on_stage
         Filled with, and told, the stages.
 
@@ -87,13 +94,15 @@ def augment_questions(
         sources = find_sources(questions, config)
     with timed(costs, "draw", on_stage):
         pools = answer_pools(sources.eligible, config.pool_by) if pools is None else pools
-        drawn, undrawn = draw_answers(sources.eligible, pools, config)
+        drawn = draw_answers(sources.eligible, pools, config, balance)
     with timed(costs, "phrase", on_stage):
-        made = with_surfaces(drawn, config.mode, config.surface, mends_slips=config.mends_slips)
-        targets = [soft_targets(drawn).alias("target")] if config.soft_targets else []
+        made = with_surfaces(drawn.rows, config.mode, config.surface, mends_slips=config.mends_slips)
+        targets = [soft_targets(drawn.rows).alias("target")] if config.soft_targets else []
+    several = config.per_question > 1
+    own_id = pl.format("{}_{}", "question_id", "draw") if several else pl.col("question_id")
     augmentations = (
         made.select(
-            "question_id",
+            own_id.alias("question_id"),
             "augmentation",
             "image_id",
             question="augmented",
@@ -104,14 +113,16 @@ def augment_questions(
             original_answer="answer",
             substituted_answer="substitute",
             split=pl.col("split").fill_null("all"),
+            **({"original_id": pl.col("question_id")} if several else {}),
         )
         .with_columns(targets)
         .sort("question_id", "augmentation")
     )
-    skipped = pl.concat([sources.skipped, undrawn]).sort("question_id")
+    skipped = pl.concat([sources.skipped, drawn.skipped]).sort("question_id")
     return Augmented(
         validated(augmentations, Augmentations, "augmentations"),
         validated(skipped, SkippedSources, "skipped questions"),
         pools,
         sources.tagger,
+        drawn.balance,
     )

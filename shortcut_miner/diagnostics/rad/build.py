@@ -48,16 +48,19 @@ def build(
         Bad input, a folder that can't be written, no spaCy model; nothing on disk is changed then.
     """
     run = Run(files=files, backend="spacy", on_stage=on_stage, force=force)
-    if files.pools is not None and config.draw == "balanced":
-        raise ConfigError(
-            "pools: got a file for the draw 'balanced', expected none: what a question is asked depends "
-            "on all others there. Leave --pools out and build on the whole set, or choose --draw paper."
-        )
+    _check_pools(files, config)
     names = [*outputs.file_names(config), *([LEAK_RECORD] if check_leak else [])]
     run.check_out(out, outputs.COMMAND, options_of(config, limit), names)
     with timed(run.costs, "read", on_stage):
         inputs = read_inputs(files, config, limit)
-    made = augment_questions(inputs.questions, config, pools=inputs.pools, costs=run.costs, on_stage=on_stage)
+    made = augment_questions(
+        inputs.questions,
+        config,
+        pools=inputs.pools,
+        balance=inputs.balance,
+        costs=run.costs,
+        on_stage=on_stage,
+    )
     leak = None
     if check_leak:
         with timed(run.costs, "check for leaks", on_stage):
@@ -83,3 +86,19 @@ def build(
         tables=tables,
         leak=leak,
     )
+
+
+def _check_pools(files: RadFiles, config: RadConfig) -> None:
+    """Raise ConfigError unless a shard has all that its draw needs of the whole."""
+    needed = files.pools is not None and config.draw == "balanced"
+    if needed and files.balance is None:
+        raise ConfigError(
+            "balance: got none beside pools for the draw 'balanced', expected the balance.parquet of the "
+            "same build: what a question is asked depends on all others there. Give --balance."
+        )
+    if files.balance is not None and not needed:
+        lacking = "no pools" if files.pools is None else f"the draw {config.draw!r}"
+        raise ConfigError(
+            f"balance: got a file with {lacking}, expected it beside the pools of the same build and for the "
+            "draw 'balanced'. Leave --balance out, or give --pools and --draw balanced."
+        )

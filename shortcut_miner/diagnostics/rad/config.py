@@ -29,6 +29,7 @@ Mode = Literal["grammar", "literal"]
 PoolBy = Literal["type", "subject"]
 Correct = Literal["equal", "soft"]
 _LONGEST_SPLIT = 100  # characters
+_MOST_PER_QUESTION = 1000
 _PRESETS: dict[str, dict[str, Any]] = {
     "paper": {
         "draw": "paper",
@@ -62,11 +63,14 @@ class RadFiles:
         The annotations of a VQA questions JSON; other files have their answers in themselves.
     pools : Path, optional
         The pools.parquet of a build on a whole set: then a shard of it gives the rows that the whole gives.
+    balance : Path, optional
+        Beside pools, for a balanced draw of a shard: the balance.parquet of the same build.
     """
 
     questions: Path
     annotations: Path | None = None
     pools: Path | None = None
+    balance: Path | None = None
 
     def __post_init__(self) -> None:
         """Take paths as text too."""
@@ -142,6 +146,8 @@ class RadConfig:
         Of how-many questions: Are there two dogs, or Are there exactly two dogs.
     soft_targets : bool, optional
         Write the share of annotators who gave the answer asked for beside each label, as column target.
+    per_question : int
+        Augmentations of each question, for training: draws of their own, with ids of their own (12_1, 12_2).
     seed : int
         Of the draws: what is drawn for a question depends on seed, type and question_id alone.
     spacy_model : str
@@ -165,6 +171,7 @@ class RadConfig:
     exclude_doubtful: bool | None = None
     surface: Surface | None = None
     soft_targets: bool | None = None
+    per_question: int = 1
     seed: int = 0
     spacy_model: str = "en_core_web_sm"
     split: str | None = None
@@ -178,6 +185,7 @@ class RadConfig:
         forms = ",".join(PAPER_FORMS) if self.forms == "paper" else self.forms
         object.__setattr__(self, "forms", _listed("forms", forms, FORMS))
         check_whole(self, "seed", 0)
+        check_whole(self, "per_question", 1, _MOST_PER_QUESTION)
         check_whole(self, "min_agreement", 1, 10)
         if not isinstance(self.columns, str | None):
             reject("columns", self.columns, "text, such as question=text,answer=label")

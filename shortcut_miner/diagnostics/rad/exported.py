@@ -27,7 +27,7 @@ def question_sets(path: Path) -> QuestionSets:
     folder = read_folder(path)
     made = folder.augmentations
     table = folder.augmented_questions().with_columns(made.select(_OF_AUGMENTATIONS).get_columns())
-    augmented = made.select("question_id").unique()
+    augmented = folder.originals().unique().to_frame("question_id")
     originals = folder.questions.join(augmented, on="question_id", how="semi")
     answers = "--original {predictions of originals} --augmented {predictions of augmentations}"
     return question_sets_of(

@@ -1,12 +1,15 @@
 """Reading what RAD needs: questions with their answers, of any released set or one table."""
 
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from shortcut_miner.datasets.inputs import InputFacts
+from shortcut_miner.diagnostics.rad.balanced import BALANCE_SCHEMA, check_balance
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles, may_be_in_name
 from shortcut_miner.diagnostics.rad.pools import POOL_SCHEMA, check_pools
 from shortcut_miner.errors import SourceError, examples
@@ -34,13 +37,14 @@ class RadInputs:
         schemas.Questions, in file order, with `split` filled in.
     facts : InputFacts
         Records, drops and notes.
-    pools : pl.DataFrame or None
-        Answers to draw from, of a file.
+    pools, balance : pl.DataFrame or None
+        Answers to draw from, and what a balanced draw needs of all rows, of files.
     """
 
     questions: pl.DataFrame
     facts: InputFacts
     pools: pl.DataFrame | None = None
+    balance: pl.DataFrame | None = None
 
 
 def read_inputs(files: RadFiles, config: RadConfig, limit: int | None = None) -> RadInputs:
@@ -55,12 +59,18 @@ def read_inputs(files: RadFiles, config: RadConfig, limit: int | None = None) ->
     """
     columns = column_names(config.columns)
     table, readings = read_questions(
-        files.questions, files.annotations, columns, on_bad_row=config.on_bad_row, limit=limit
+        files.questions,
+        files.annotations,
+        columns,
+        is_numbered=True,
+        on_bad_row=config.on_bad_row,
+        limit=limit,
     )
-    pools = None
     if files.pools is not None:
         readings["pools"] = read_pools(files.pools)
-        pools = readings["pools"].table
+    if files.balance is not None:
+        readings["balance"] = read_balance(files.balance)
+    of_file = {name: readings[name].table for name in ("pools", "balance") if name in readings}
     split = config.split or _split_of(files.questions.name)
     named = pl.lit(split) if config.split else pl.col("split").fill_null(split)
     table = table.with_columns(split=named)
@@ -72,7 +82,7 @@ def read_inputs(files: RadFiles, config: RadConfig, limit: int | None = None) ->
     return RadInputs(
         questions=table,
         facts=InputFacts.of(readings),
-        pools=pools,
+        **of_file,
     )
 
 
@@ -84,17 +94,32 @@ def read_pools(path: Path) -> Reading:
     SourceError
         The file is no such table.
     """
+    return _read_own(path, POOL_SCHEMA, "pools.parquet", check_pools, "answer pools Parquet")
+
+
+def read_balance(path: Path) -> Reading:
+    """Return the balance that another build wrote.
+
+    Raises
+    ------
+    SourceError
+        The file is no such table.
+    """
+    return _read_own(path, BALANCE_SCHEMA, "balance.parquet", check_balance, "balance Parquet")
+
+
+def _read_own(
+    path: Path, schema: Mapping[str, Any], name: str, check: Callable[[pl.DataFrame, str], None], kind: str
+) -> Reading:
     source = open_source(path, keep_workbooks=True)
     flat = open_table(source)
-    if not {*POOL_SCHEMA} <= {*flat.columns}:
-        check_no_other_kind(source, POOL_SCHEMA, "the pools.parquet of a build")
+    if not {*schema} <= {*flat.columns}:
+        check_no_other_kind(source, schema, f"the {name} of a build")
     if not flat.types:
-        raise SourceError(
-            f"{path}: got a {flat.form} table, expected the pools.parquet of a build. Give that file."
-        )
+        raise SourceError(f"{path}: got a {flat.form} table, expected the {name} of a build. Give that file.")
     table, _ = read_columns(flat, dict.fromkeys(flat.columns, Column("any")))
-    check_pools(table, str(path))
-    return Reading(table=table.select(*POOL_SCHEMA), kind="answer pools Parquet", file=source.facts())
+    check(table, str(path))
+    return Reading(table=table.select(*schema), kind=kind, file=source.facts())
 
 
 def _split_of(name: str) -> str:

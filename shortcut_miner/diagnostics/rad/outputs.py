@@ -79,9 +79,9 @@ def _figures(inputs: RadInputs, made: Augmented, config: RadConfig) -> dict[str,
         own = rows.filter(pl.col("augmentation") == name)
         reasons = skipped.filter(pl.col("augmentation") == name)
         by_type[name] = {
-            "openings": len(own) + len(reasons),
+            "openings": len(own) // config.per_question + len(reasons),
             "augmentations": len(own),
-            "share_of_questions": len(own) / len(inputs.questions) if len(inputs.questions) else None,
+            "share_of_questions": _share(len(own) // config.per_question, len(inputs.questions)),
             "yes": int((own["answer"] == "yes").sum()),
             "no": int((own["answer"] == "no").sum()),
             "forms": _counts_of(own, "form"),
@@ -97,6 +97,10 @@ def _figures(inputs: RadInputs, made: Augmented, config: RadConfig) -> dict[str,
     }
 
 
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
 def _counts_of(frame: pl.DataFrame, column: str) -> dict[str, int]:
     return dict(frame[column].value_counts().sort(column).rows())
 
@@ -109,6 +113,8 @@ def in_words(
     words = {"questions": f"{counts['questions']:,} about {counts['images']:,} images"}
     for name, found in figures["by_type"].items():
         shares = f"{found['yes']:,} yes, {found['no']:,} no"
+        if provenance.config["per_question"] > 1:
+            shares += f", {provenance.config['per_question']:,} of each question"
         words[name] = f"{found['augmentations']:,} of {found['openings']:,} that open so ({shares})"
     reasons = sorted(provenance.dropped.items(), key=lambda one: -one[1])
     words["no augmentation"] = "; ".join(f"{count:,} {reason}" for reason, count in reasons) or "none"
@@ -127,17 +133,20 @@ def find_leak(augmentations: pl.DataFrame) -> pl.DataFrame:
 
 def file_names(config: RadConfig) -> list[str]:
     """Return what a build writes beside its records; the splits' names are in the questions."""
-    tables = [f"{name}.parquet" for name in ("augmentations", "skipped", "pools", "questions")]
+    of_draw = ["balance"] if config.draw == "balanced" else []
+    tables = [f"{name}.parquet" for name in ("augmentations", "skipped", "pools", *of_draw, "questions")]
     released = [f"yes-no_from_{name}_*.json" for name in config.chosen_types]
     return [*tables, *released]
 
 
 def make_tables(inputs: RadInputs, made: Augmented) -> dict[str, Callable[[], pl.DataFrame]]:
     """Return how each table of a build is made, by name."""
+    balance = made.balance
     return {
         "augmentations": lambda: made.augmentations,
         "skipped": lambda: made.skipped,
         "pools": lambda: made.pools,
+        **({} if balance is None else {"balance": lambda: balance}),
         "questions": partial(inputs.questions.sort, "question_id"),
     }
 
@@ -268,10 +277,14 @@ class RadFolder:
             split="split",
         )
 
+    def originals(self) -> pl.Series:
+        """Return the id of each augmentation's original: its own, unless a question has several."""
+        return self.augmentations["original_id" if "original_id" in self.augmentations else "question_id"]
+
     def pairs(self) -> pl.DataFrame:
-        """Return schemas.AugmentationPairs: an augmentation keeps the id of its original."""
+        """Return schemas.AugmentationPairs."""
         return self.augmentations.select(
-            original_id="question_id",
+            original_id=self.originals(),
             augmented_id="question_id",
             augmentation="augmentation",
             form=pl.format("{}: {}", "augmentation", "form"),

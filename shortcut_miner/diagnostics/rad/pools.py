@@ -4,11 +4,18 @@ Rosenberg et al. (ACL 2021), section 2.2: yes or no with probability one half ea
 from the answers of the original questions of the same type, weighted by how often they were given.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from shortcut_miner.diagnostics.rad.balanced import balanced_positions
+from shortcut_miner.diagnostics.rad.balanced import (
+    balanced_positions,
+    check_balance,
+    find_balance,
+    says_yes,
+)
 from shortcut_miner.diagnostics.rad.config import TYPES, PoolBy, RadConfig
 from shortcut_miner.diagnostics.rad.exclusions import excluded_answers
 from shortcut_miner.errors import SchemaError, problem_list
@@ -16,7 +23,7 @@ from shortcut_miner.keyed_draws import draw_below, draw_uniform, id_keys
 
 NO_OTHER_ANSWER = "no other answer to draw"
 POOL_SCHEMA = {"augmentation": pl.String, "pool": pl.String, "substitute": pl.String, "count": pl.UInt32}
-_COIN, _CHOICE = 0, 1  # numbers of the draws for one question
+_COIN, _CHOICE = 0, 1  # numbers of the first draws for one question; the next ones follow
 
 Ints = NDArray[np.int64]
 
@@ -53,27 +60,41 @@ def _pool(pool_by: PoolBy) -> pl.Expr:
     return pl.when(kind == "what-kind").then(by_subject).otherwise(kind)
 
 
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What was drawn.
+
+    Attributes
+    ----------
+    rows : pl.DataFrame
+        The eligible rows with substitute (the answer to ask with), drawn_answer ("yes" or "no") and draw: the
+        number of the draw, from 1.
+    skipped : pl.DataFrame
+        question_id, augmentation, reason: rows that have no answer to draw.
+    balance : pl.DataFrame or None
+        Of a balanced draw: what the draw of each row needs of all, see :func:`.balanced.find_balance`.
+    """
+
+    rows: pl.DataFrame
+    skipped: pl.DataFrame
+    balance: pl.DataFrame | None = None
+
+
 def draw_answers(
-    eligible: pl.DataFrame, pools: pl.DataFrame, config: RadConfig
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return eligible rows with the drawn answer, and those that have no answer to draw.
+    eligible: pl.DataFrame, pools: pl.DataFrame, config: RadConfig, balance: pl.DataFrame | None = None
+) -> Drawn:
+    """Return eligible rows with the drawn answers.
 
     Parameters
     ----------
     eligible : pl.DataFrame
         See :class:`.sources.Sources`.
     pools : pl.DataFrame
-        See :func:`answer_pools`. A shard that is given the pools of all shards draws what the whole would,
-        unless the draw is balanced: that one is of all rows together.
+        See :func:`answer_pools`. A shard that is given the pools of all shards draws what the whole would.
     config : RadConfig
-        ``draw``, ``seed``, ``pool_by``, ``exclude_annotators``.
-
-    Returns
-    -------
-    drawn : pl.DataFrame
-        `eligible` with substitute (the answer to ask with) and drawn_answer ("yes" or "no").
-    skipped : pl.DataFrame
-        question_id, augmentation, reason.
+        ``draw``, ``seed``, ``pool_by``, ``exclude_annotators``, ``per_question``.
+    balance : pl.DataFrame, optional
+        That of all shards, for a balanced draw; default: that of `eligible`.
     """
     check_pools(pools)
     pools = pools.sort("augmentation", "pool", "substitute").with_row_index("position")
@@ -85,30 +106,50 @@ def draw_answers(
         exclude_doubtful=bool(config.exclude_doubtful),
         exclude_properties=config.mends_slips,
     )
-    first, total = _pool_bounds(rows, pools)
     weights = pools["count"].to_numpy().astype(np.int64)
-    ends = np.cumsum(weights)
-    starts = ends - weights
+    first, total = _pool_bounds(rows, pools)
     lost = np.zeros(len(rows), np.int64)
     np.add.at(lost, excluded["row"].to_numpy(), weights[excluded["position"].to_numpy()])
     can_be_no = total > lost
     keys = _row_keys(rows, config.seed)
-    is_yes = draw_uniform(keys, _COIN) < 0.5
-    target = draw_below(keys, _CHOICE, np.maximum(total - lost, 1))
+    coins, uniforms = ([draw_uniform(keys, 2 * at + one) for at in range(config.per_question)]
+                       for one in (_COIN, _CHOICE))  # fmt: skip
     if config.draw == "balanced":
-        position = balanced_positions(rows, pools, excluded, draw_uniform(keys, _CHOICE))
+        if balance is None:
+            known = [np.where(can_be_no, coin, np.nan) for coin in coins]
+            balance = find_balance(rows, pools, excluded, keys, known)
+        check_balance(balance)
+        yes = says_yes(rows, balance, coins)
+        positions = balanced_positions(rows, pools, excluded, balance, uniforms)
     else:
-        position = _positions(first + target, excluded, starts, weights, ends)
-    other = (
-        pools["substitute"].gather(pl.Series(position.astype(np.uint32))) if len(pools) else rows["substance"]
+        yes = [coin < 0.5 for coin in coins]
+        ends = np.cumsum(weights)
+        bounds = np.maximum(total - lost, 1)
+        positions = [
+            _positions(
+                first + draw_below(keys, 2 * at + _CHOICE, bounds), excluded, ends - weights, weights, ends
+            )
+            for at in range(config.per_question)
+        ]
+    drawn = pl.concat(
+        _with_answers(rows, pools, is_yes, position).with_columns(draw=pl.lit(at, pl.UInt32))
+        for at, (is_yes, position) in enumerate(zip(yes, positions, strict=True), start=1)
     )
-    drawn = rows.with_columns(
+    keep = pl.Series(can_be_no)
+    skipped = rows.filter(~keep).select("question_id", "augmentation", reason=pl.lit(NO_OTHER_ANSWER))
+    kept = drawn.filter(pl.Series(np.tile(can_be_no, config.per_question)))
+    return Drawn(kept.drop("row", "pool"), skipped, balance)
+
+
+def _with_answers(
+    rows: pl.DataFrame, pools: pl.DataFrame, is_yes: NDArray[np.bool_], position: Ints
+) -> pl.DataFrame:
+    at = pl.Series(position.astype(np.uint32))
+    other = pools["substitute"].gather(at) if len(pools) else rows["substance"]
+    return rows.with_columns(
         substitute=pl.when(pl.Series(is_yes)).then("substance").otherwise(other),
         drawn_answer=pl.when(pl.Series(is_yes)).then(pl.lit("yes")).otherwise(pl.lit("no")),
     )
-    keep = pl.Series(can_be_no)
-    skipped = drawn.filter(~keep).select("question_id", "augmentation", reason=pl.lit(NO_OTHER_ANSWER))
-    return drawn.filter(keep).drop("row", "pool"), skipped
 
 
 def check_pools(pools: pl.DataFrame, name: str = "pools") -> None:

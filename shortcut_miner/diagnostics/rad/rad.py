@@ -45,6 +45,7 @@ def build(
     questions: PathText,
     annotations: PathText | None = None,
     pools: PathText | None = None,
+    balance: PathText | None = None,
     out: PathText | None = None,
     limit: int | None = None,
     force: bool = False,
@@ -61,6 +62,7 @@ def build(
     exclude_doubtful: bool | None = None,
     surface: Surface | None = None,
     soft_targets: bool | None = None,
+    per_question: int = 1,
     seed: int = 0,
     spacy_model: str = "en_core_web_sm",
     split: str | None = None,
@@ -71,7 +73,7 @@ def build(
 
     Parameters
     ----------
-    questions, annotations, pools
+    questions, annotations, pools, balance
         See :class:`RadFiles`.
     out : path, optional
         Folder to write; nothing is written without it.

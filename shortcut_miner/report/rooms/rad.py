@@ -37,8 +37,9 @@ def page(room: FoundRoom) -> RoomPage:
 def _of_build(folder: BuiltFolder) -> Build:
     made = folder.table("augmentations")
     questions = folder.manifest["counts"]["questions"]
+    originals = made["original_id" if "original_id" in made else "question_id"]
     summary = (
-        f"Of {questions:,} questions {made['question_id'].n_unique():,} are asked again as yes/no "
+        f"Of {questions:,} questions {originals.n_unique():,} are asked again as yes/no "
         "questions whose answers follow from the first ones. A consistent model answers both alike."
     )
     return summary, _numbers(folder, made), [_augmentations(folder, made)]

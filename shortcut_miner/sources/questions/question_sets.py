@@ -47,6 +47,7 @@ def read_questions(
     columns: Mapping[str, str] | None = None,
     *,
     roles: tuple[str, str] = ("questions", "annotations"),
+    is_numbered: bool = False,
     on_bad_row: OnBadRow = "error",
     limit: int | None = None,
 ) -> tuple[pl.DataFrame, dict[str, Reading]]:
@@ -62,6 +63,8 @@ def read_questions(
         Our column -> the table's; see :func:`.tables.column_names`.
     roles : pair of str
         The options that take the two files: names of the readings, and of the options in messages.
+    is_numbered : bool
+        Number the rows of a table without ids, from 1.
     on_bad_row : {"error", "skip"}
         Raise for all rows that don't fit at once, or skip and count them.
     limit : int, optional
@@ -90,7 +93,7 @@ def read_questions(
     if Path(questions).is_dir():
         reading = read_gqa_questions(questions, on_bad_row=on_bad_row, limit=limit)
     else:
-        reading = _read_alone(questions, columns, roles[1], on_bad_row, limit)
+        reading = _read_alone(questions, columns, roles[1], is_numbered, on_bad_row, limit)
     return reading.table.select(Questions.column_names()), {roles[0]: reading}
 
 
@@ -128,7 +131,12 @@ def read_question_set(
 
 
 def _read_alone(
-    path: Path, columns: Mapping[str, str] | None, needed: str, on_bad_row: OnBadRow, limit: int | None
+    path: Path,
+    columns: Mapping[str, str] | None,
+    needed: str,
+    is_numbered: bool,
+    on_bad_row: OnBadRow,
+    limit: int | None,
 ) -> Reading:
     """Return the questions of one file; `needed` is the option that would take its annotations."""
     content = Content(open_source(path, keep_workbooks=True))
@@ -146,7 +154,9 @@ def _read_alone(
     names = columns or column_names(None)
     if not is_table(content) and names["question"] not in content.json.top:  # no row alone either
         known_format(content, _ALONE, f"one of {_KINDS}, or a table of questions and answers")
-    return read_question_table(path, columns=columns, on_bad_row=on_bad_row, limit=limit)
+    return read_question_table(
+        path, columns=columns, is_numbered=is_numbered, on_bad_row=on_bad_row, limit=limit
+    )
 
 
 def format_of(content: Content) -> Format | None:

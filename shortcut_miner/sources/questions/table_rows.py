@@ -52,6 +52,8 @@ class Wanted:
     is_own : bool
         Whether rows may be numbered where there are no ids, and an answer may be the most frequent of
         several, or the only one; then a row without any answer is a bad one.
+    is_numbered : bool
+        Whether rows may be numbered, and nothing else of that.
     advice : str
         What to do about columns that are missing.
     """
@@ -59,7 +61,13 @@ class Wanted:
     names: Mapping[str, str]
     items: tuple[str, ...] = ()
     is_own: bool = False
+    is_numbered: bool = False
     advice: str = NAME_COLUMNS
+
+    @property
+    def numbers_rows(self) -> bool:
+        """Whether rows may be numbered where there are no ids."""
+        return self.is_own or self.is_numbered
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +122,7 @@ def as_questions(rows: pl.DataFrame, table: QuestionTable, wanted: Wanted, first
     flat = table.flat
     if flat.is_untyped:
         rows = rows.with_columns(pl.col(pl.String).replace("", None))
-    if wanted.is_own and not table.takes(wanted, "question_id"):
+    if wanted.numbers_rows and not table.takes(wanted, "question_id"):
         number = pl.col(RECORD).cast(pl.Int64) + first + 1
         rows = rows.with_columns(number.cast(pl.String).alias("question_id"))
     if wanted.is_own:
@@ -170,7 +178,8 @@ def _if_given(column: str) -> pl.Expr:
 def columns_of(table: QuestionTable, wanted: Wanted) -> dict[str, Column]:
     """Return what to read of a table: columns named by the user must be there."""
     flat, names = table.flat, wanted.names
-    needed = {"question"} if wanted.is_own else {"question_id", "question", "answer"}
+    needed = {"question"} if wanted.is_own else {"question", "answer"}
+    needed |= set() if wanted.numbers_rows else {"question_id"}
     if wanted.is_own and not (table.takes(wanted, "answers") and names["answer"] == "answer"):
         needed |= {"answer"}
     needs = {

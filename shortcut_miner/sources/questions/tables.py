@@ -79,6 +79,7 @@ def read_question_table(
     path: str | os.PathLike[str],
     *,
     columns: Mapping[str, str] | None = None,
+    is_numbered: bool = False,
     on_bad_row: OnBadRow = "error",
     limit: int | None = None,
 ) -> Reading:
@@ -94,6 +95,8 @@ def read_question_table(
         question_id, question and answer are needed; without image_id each question is its own image. answers
         is a list of texts, of records with an answer, or a record of such lists (Hugging Face); in text a
         JSON list, Python's, or ``|`` between.
+    is_numbered : bool
+        Number the rows of a table without ids, from 1.
     on_bad_row : {"error", "skip"}
         Raise for all rows that don't fit at once, or skip and count them.
     limit : int, optional
@@ -111,7 +114,7 @@ def read_question_table(
     """
     check_on_bad_row(on_bad_row)
     advice = "Rename its columns" if columns is None else NAME_COLUMNS
-    wanted = Wanted(names=columns or column_names(None), advice=advice)
+    wanted = Wanted(names=columns or column_names(None), is_numbered=is_numbered, advice=advice)
     return read_question_tables([open_question_table(path)], wanted, on_bad_row=on_bad_row, limit=limit)
 
 
@@ -256,6 +259,6 @@ def notes_of(tables: Sequence[QuestionTable], wanted: Wanted, start: int) -> tup
         decisions.update(one.flat.decisions)
     names = [f"{one.file.name}: " if len(tables) > 1 else "" for one in tables]
     repairs = [f"{name}{text}" for name, one in zip(names, tables, strict=True) for text in one.flat.repairs]
-    numbered = wanted.is_own and not tables[0].takes(wanted, "question_id")
+    numbered = wanted.numbers_rows and not tables[0].takes(wanted, "question_id")
     own = [f"no column {wanted.names['question_id']}: rows are numbered from {start:,}"] if numbered else []
     return (*own, *repairs, *(f"{what}: {count:,}" for what, count in decisions.items() if count))

@@ -282,3 +282,72 @@ def test_somebody_elses_leak_record_stays(tmp_path: Path) -> None:
     assert (out / "leak.json").read_text() == "{}"
     with pytest.raises(ConfigError, match=r"leak\.json', which rad build did not write"):
         build(files, RadConfig(), out, check_leak=True)
+
+
+def test_shards_of_a_balanced_draw(tmp_path: Path) -> None:
+    """A shard draws what the whole draws: by the whole's pools and balance, which must come together."""
+    whole, shard, out = (tmp_path / name for name in ("whole", "shard.parquet", "out"))
+    mixed().write_parquet(tmp_path / "questions.parquet")
+    mixed()[::4].write_parquet(shard)
+    config = RadConfig(draw="balanced", per_question=2)
+    build(RadFiles(questions=tmp_path / "questions.parquet"), config, whole)
+    pools, balance = whole / "pools.parquet", whole / "balance.parquet"
+    build(RadFiles(questions=shard, pools=pools, balance=balance), config, out)
+    own = read_folder(out).augmentations
+    assert_frame_equal(own, read_folder(whole).augmentations.join(own, on="question_id", how="semi"))
+    assert pl.read_parquet(out / "balance.parquet").equals(pl.read_parquet(balance))
+    with pytest.raises(ConfigError, match="balance: got none beside pools for the draw 'balanced'"):
+        build(RadFiles(questions=shard, pools=pools), config, None)
+    with pytest.raises(ConfigError, match="balance: got a file with no pools"):
+        build(RadFiles(questions=shard, balance=balance), config, None)
+    with pytest.raises(ConfigError, match="balance: got a file with the draw 'paper'"):
+        build(RadFiles(questions=shard, pools=pools, balance=balance), RadConfig(), None)
+    with pytest.raises((SchemaError, SourceError), match=r"expected the balance\.parquet of a build"):
+        build(RadFiles(questions=shard, pools=pools, balance=pools), config, None)
+
+
+def test_a_table_without_ids(tmp_path: Path) -> None:
+    """Questions and answers are enough: rows are numbered, and each is about an image of its own."""
+    rows = mixed().select("question", "answer")
+    rows.write_csv(tmp_path / "plain.csv")
+    report = build(RadFiles(questions=tmp_path / "plain.csv"), RadConfig(), tmp_path / "out")
+    assert report.notes[0] == "questions: no column question_id: rows are numbered from 1"
+    numbered = rows.with_row_index("question_id", offset=1).cast({"question_id": pl.String})
+    numbered.with_columns(image_id="question_id").write_csv(tmp_path / "numbered.csv")
+    other = build(RadFiles(questions=tmp_path / "numbered.csv"), RadConfig(), None)
+    assert_frame_equal(report.augmentations, other.augmentations)
+    assert sorted([*report.augmentations["question_id"], *report.skipped["question_id"]], key=int) == [
+        str(at) for at in range(1, 38)
+    ]
+    with pytest.raises(
+        SourceError, match="column id: got no such column, expected the question_id of each row"
+    ):
+        build(RadFiles(questions=tmp_path / "plain.csv"), RadConfig(columns="question_id=id"), None)
+
+
+def test_visdial(tmp_path: Path) -> None:
+    """Dialogs answer in sentences and in words: what gives augmentations, with further forms and without."""
+    asked = {
+        "what color is the cat ?": "white",
+        "how many people are there ?": "there are 2 of them",
+        "how many red cars ?": "just one",
+        "how many windows can you see": "i can see 3",
+        "how many dogs ?": "two",
+        "what kind of dog is this ?": "poodle",
+        "is it sunny ?": "yes",
+    }
+    rounds = [{"question": at, "answer": at} for at in range(len(asked))]
+    data = {
+        "questions": [*asked],
+        "answers": [*asked.values()],
+        "dialogs": [{"image_id": 9, "dialog": rounds}],
+    }
+    path = tmp_path / "visdial_1.0_val.json"
+    path.write_text(json.dumps({"split": "val", "version": "1.0", "data": data}))
+    found = {}
+    for forms in ("paper", "all"):
+        report = build(RadFiles(questions=path), RadConfig(forms=forms), tmp_path / forms)
+        assert report.counts["questions"] == 7
+        reasons = report.skipped.filter(pl.col("reason") != "no other answer to draw")["question_id"]
+        found[forms] = 7 - len(reasons)
+    assert found == {"paper": 2, "all": 6}

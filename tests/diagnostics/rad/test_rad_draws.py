@@ -125,25 +125,28 @@ def test_another_seed_draws_otherwise() -> None:
     assert 0.3 < (one["answer"] == other["answer"]).mean() < 0.7
 
 
-def test_the_same_bytes_for_any_threads_and_hash_seed(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("draw", "files"), [("paper", 12), ("balanced", 13)])
+def test_the_same_bytes_for_any_threads_and_hash_seed(tmp_path: Path, draw: str, files: int) -> None:
     varied(1200).write_parquet(tmp_path / "questions.parquet")
     code = (
         "import sys, hashlib, polars as pl\n"
         "from shortcut_miner.diagnostics.rad.build import build\n"
         "from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles\n"
         "from pathlib import Path\n"
-        "build(RadFiles(questions=Path(sys.argv[1])), RadConfig(), Path(sys.argv[2]))\n"
+        "build(RadFiles(questions=Path(sys.argv[1])), RadConfig(draw=sys.argv[3]), Path(sys.argv[2]))\n"
     )
     contents = []
     for threads, seed in ((1, 0), (4, 1)):
         out = tmp_path / f"out-{threads}"
         env = os.environ | {"POLARS_MAX_THREADS": str(threads), "PYTHONHASHSEED": str(seed)}
         subprocess.run(
-            [sys.executable, "-c", code, str(tmp_path / "questions.parquet"), str(out)], env=env, check=True
+            [sys.executable, "-c", code, str(tmp_path / "questions.parquet"), str(out), draw],
+            env=env,
+            check=True,
         )
         contents.append({path.name: path.read_bytes() for path in out.iterdir() if path.name != "run.json"})
     assert contents[0] == contents[1]
-    assert len(contents[0]) == 12
+    assert len(contents[0]) == files
 
 
 def test_no_answers_follow_the_pool() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from shortcut_miner.diagnostics.rad.augment import Augmented, augment_questions
 from shortcut_miner.diagnostics.rad.colors import are_compatible, color_set
-from shortcut_miner.diagnostics.rad.config import RadConfig
+from shortcut_miner.diagnostics.rad.config import FORMS, PAPER_FORMS, RadConfig
 from shortcut_miner.diagnostics.rad.pools import NO_OTHER_ANSWER, answer_pools, draw_answers
 from shortcut_miner.diagnostics.rad.sources import find_sources
 from shortcut_miner.text import normalise_answer
@@ -50,7 +50,7 @@ def test_yes_and_no_are_even(real_questions: pl.DataFrame) -> None:
     assert eligible["augmentation"].n_unique() == len(AUGMENTATIONS)
     pools = answer_pools(eligible)
     for seed in range(5):
-        drawn, _ = draw_answers(eligible, pools, RadConfig(seed=seed))
+        drawn = draw_answers(eligible, pools, RadConfig(seed=seed)).rows
         for _, rows in drawn.group_by("augmentation"):
             yes = (rows["drawn_answer"] == "yes").sum()
             assert abs(yes - len(rows) / 2) <= 3 * math.sqrt(len(rows)) / 2
@@ -106,3 +106,14 @@ def test_without_the_annotators_a_no_may_ask_with_their_answers(real_questions: 
     )
     assert no.filter(pl.col("substituted_answer").is_in("answers")).height > 0
     assert (no["substituted_answer"] != no["original_answer"]).all()
+
+
+def test_what_further_forms_gain(real_questions: pl.DataFrame, real_augmented: Augmented) -> None:
+    made = augment_questions(real_questions, RadConfig(forms="all")).augmentations
+    counts = dict(made["form"].value_counts().rows())
+    gained = {form: counts.get(form) for form in FORMS if form not in PAPER_FORMS}
+    assert gained == {
+        "seen": 912, "modified": 940, "does-have": 375, "have": 156, "number-words": None,
+        "color-are": 487, "what-type": 220,
+    }  # fmt: skip
+    assert not set(real_augmented.augmentations["form"]) & set(gained)
