@@ -28,6 +28,7 @@ SHOWN = {
     "cards/pairs.md": "shortcut_miner/diagnostics/pairs/README.md",
     "cards/slices.md": "shortcut_miner/diagnostics/slices/README.md",
     "cards/pope.md": "shortcut_miner/diagnostics/pope/README.md",
+    "cards/resplit.md": "shortcut_miner/diagnostics/resplit/README.md",
 }
 NOTEBOOKS = {
     f"notebooks/{path.stem}.md": f"notebooks/{path.name}" for path in (ROOT / "notebooks").glob("*.ipynb")

@@ -14,6 +14,7 @@ from shortcut_miner.diagnostics.gqa_ood import gqa_ood as gqa_ood
 from shortcut_miner.diagnostics.pairs import pairs as pairs
 from shortcut_miner.diagnostics.slices import slices as slices
 from shortcut_miner.diagnostics.pope import pope as pope
+from shortcut_miner.diagnostics.resplit import resplit as resplit
 # isort: on
 
 NAMES = tuple(

@@ -476,6 +476,24 @@ class SliceCover(dy.Schema):
     explained = dy.Float64(nullable=False)
 
 
+class Resplit(dy.Schema):
+    """The side of each question of a set that was split anew, and its group's position there."""
+
+    question_id = dy.String(primary_key=True)
+    subset = dy.String(nullable=False)
+    group = dy.UInt32(nullable=True)
+
+    @dy.rule()
+    def subset_is_known(cls) -> pl.Expr:
+        return pl.col("subset").is_in(("train", "test", "val"))
+
+
+class ResplitOod(Resplit):
+    """The same with the shortcuts under which a test question's answer is rare; null outside the test."""
+
+    ood = dy.List(dy.String(nullable=False), nullable=True)
+
+
 def antecedent_columns(rules: pl.DataFrame) -> list[str]:
     """Return those columns of rules that list the items of their antecedents."""
     return [name for name in ANTECEDENT if name in rules.columns]

@@ -66,6 +66,7 @@ def rooms(demo: Path) -> dict[str, tuple[str, dict[str, Path], Callable[..., Any
         "pope": ("pope", {"predictions": demo / "pope-answers" / f"{LEANING}.json"}, sm.pope.score),
         "pairs": ("pairs", {"predictions": world / f"{LEANING}_results.json"}, sm.pairs.score),
         "slices": ("slices", {"predictions": world / f"{LEANING}_results.json"}, sm.slices.score),
+        "resplit": ("resplit", {"predictions": world / f"{LEANING}_results.json"}, sm.resplit.score),
     }
 
 

@@ -107,6 +107,8 @@ NEEDED_BY: dict[str, tuple[str, ...]] = {
     "slices score": ("FOLDER", "--predictions"),
     "pope build": ("--objects", "--out"),
     "pope score": ("--predictions",),
+    "resplit build": ("--questions", "--out"),
+    "resplit score": ("FOLDER", "--predictions"),
     "mine": ("TABLE",),
     "shard": ("TABLE", "--work"),
     "merge": ("WORK",),

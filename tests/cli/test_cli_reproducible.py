@@ -120,6 +120,7 @@ def shuffled_lines(path: Path, target: Path, key: str) -> None:
 # Of which input the records come in another order: the command, the option, and how they are shuffled.
 ORDERS: dict[str, tuple[str, str, Callable[[Path, Path, str], None], str]] = {
     "rad": ("rad build", "--annotations", shuffled_list, "annotations"),
+    "resplit": ("resplit build", "--annotations", shuffled_list, "annotations"),
     "pairs": ("pairs build", "--annotations", shuffled_list, "annotations"),
     "vqa-ce, annotations": ("vqa-ce build", "--val-annotations", shuffled_list, "annotations"),
     "vqa-ce, labels": ("vqa-ce build", "--detections", shuffled_object, ""),

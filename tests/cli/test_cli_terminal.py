@@ -95,6 +95,7 @@ def command_lines(
             demo / "gqa-ood", "--sweep",
             *models("--predictions", demo / "gqa-ood-answers" / "shortcut_model.json"), *few,
         ],
+        "resplit score": [demo / "resplit", *models("--predictions", answers), *few],
         "pairs score": [demo / "pairs", *models("--predictions", answers), "--baseline", "a", *few],
         "slices build": [
             demo / "vqa-ce", "--predictions", f"{NAMES[0]}={answers}",
@@ -121,7 +122,7 @@ COMMANDS = (
     "vqa-ce score", "rad score", "fpvg score", "swapmix score", "slices build", "slices score",
     "rules", "explain", "mine", "inspect",
     "vqa-ce sweep", "rad build", "fpvg show", "swapmix show", "gqa-ood score", "pairs score",
-    "pope score",
+    "pope score", "resplit score",
 )  # fmt: skip
 
 

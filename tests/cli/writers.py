@@ -91,6 +91,7 @@ WRITERS["swapmix images"] = lambda of: _twice(
     *("--blend", 0, 3),
 )
 WRITERS["swapmix build"] = lambda of: _twice(("swapmix", "build", *_swapmix(of), *FEW), "--seed", 0, 1)
+WRITERS["resplit build"] = lambda of: _twice(("resplit", "build", *_rad(of), "--quiet"), "--seed", 0, 1)
 WRITERS["pairs build"] = lambda of: _twice(("pairs", "build", *_rad(of), "--quiet"), "--limit", 300, 400)
 SCORED = ("--quiet", "--resamples", 10)
 WRITERS["vqa-ce score"] = lambda of: _twice(
@@ -121,6 +122,10 @@ WRITERS["gqa-ood build"] = lambda of: _twice(
 )
 WRITERS["gqa-ood score"] = lambda of: _twice(
     ("gqa-ood", "score", of.built("gqa-ood"), "--predictions", f"m={of.answers('gqa-ood')}", *SCORED),
+    *("--seed", 0, 1),
+)
+WRITERS["resplit score"] = lambda of: _twice(
+    ("resplit", "score", of.built("resplit"), "--predictions", f"m={of.answers('resplit')}", *SCORED),
     *("--seed", 0, 1),
 )
 WRITERS["pairs score"] = lambda of: _twice(

@@ -13,6 +13,7 @@ from shortcut_miner.diagnostics.gqa_ood.outputs import read_folder as read_gqa_o
 from shortcut_miner.diagnostics.pairs.outputs import read_folder as read_pairs
 from shortcut_miner.diagnostics.pope.outputs import read_folder as read_pope
 from shortcut_miner.diagnostics.rad.outputs import read_folder as read_rad
+from shortcut_miner.diagnostics.resplit.outputs import read_folder as read_resplit
 from shortcut_miner.diagnostics.slices.outputs import read_folder as read_slices
 from shortcut_miner.diagnostics.swapmix.plan_folder import read_folder as read_swapmix
 from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder as read_vqa_ce
@@ -109,6 +110,10 @@ def gqa_ood_files(demo: Demo) -> dict[str, Any]:
 def score_gqa_ood(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
     answers = {"m": demo.out / "gqa-ood-answers" / f"{MODEL}.json"}
     return sm.gqa_ood.score(folder, answers, out=out, resamples=10)
+
+
+def score_resplit(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
+    return sm.resplit.score(folder, {"m": demo.world.grounded_predictions}, out=out, resamples=10)
 
 
 def score_pairs(demo: Demo, folder: Path, out: Path | None) -> ScoreReport:
@@ -216,5 +221,16 @@ ROOMS = (
         tables=("questions",),
         read=read_pope,
         score=score_pope,
+    ),
+    Room(
+        name="resplit",
+        folder="resplit",
+        build=sm.resplit.build,
+        files=rad_files,
+        more={"val_share": 0.2},
+        zipped="annotations",
+        tables=("questions", "split"),
+        read=read_resplit,
+        score=score_resplit,
     ),
 )

@@ -68,6 +68,7 @@ ROOMS = (
     Scored("gqa_ood", "gqa-ood", gqa_ood_files, "predictions", sm.gqa_ood.score, "questionId", "prediction"),
     Scored("pairs", "pairs", vqa_ce_files, "predictions", sm.pairs.score),
     Scored("slices", "slices", vqa_ce_files, "predictions", sm.slices.score),
+    Scored("resplit", "resplit", vqa_ce_files, "predictions", sm.resplit.score),
 )
 each_room = pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
 
@@ -107,6 +108,8 @@ def first_question(room: Scored, records: list[dict[str, Any]], out: Path) -> st
     if room.name == "fpvg":
         regions = pl.read_parquet(out / "fpvg" / "regions.parquet").filter("is_evaluable")
         return str(regions["question_id"][0])
+    if room.name == "resplit":
+        return str(pl.read_parquet(out / "resplit" / "split.parquet").filter(subset="test")["question_id"][0])
     if room.name == "pairs":
         return str(pl.read_parquet(out / "pairs" / "pairs.parquet")["question_id_agree"][0])
     return str(records[0][room.id_field])

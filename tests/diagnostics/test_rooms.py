@@ -371,6 +371,7 @@ COUNTED_WITH: list[tuple[str, dict[str, Any], set[str]]] = [
     ("pope", {"image_count": 90}, {"questions", "images", "yes", "no", "fallbacks", "doubtful_no"}),
     ("pope", {"image_count": 90, "strategies": "random", "layout": "blocks"}, {"doubtful_yes", "no"}),
     ("gqa_ood", {"entropy_cut": "none", "group": "structural"}, {"groups_kept", "head", "tail"}),
+    ("resplit", {}, {"questions", "images", "train", "test", "val", "groups", "test_groups", "cover_groups"}),
     ("pairs", {"groups": True}, {"questions", "images", "pairs", "pair_questions", "groups"}),
     ("slices", {}, {"questions", "images", "rows", "outcome_total", "slices", "redundant", "items", "cover"}),
     ("slices", {"outcome": "error", "holdout": 0.4, "min_count": 9}, {"rows", "outcome_total", "slices"}),

@@ -154,7 +154,9 @@ def test_options_that_messages_name_are_there(capsys: pytest.CaptureFixture[str]
     named |= {goes_to for _, _, goes_to in OF_OTHERS.values()}
     named.add(VECTORS_GO_TO)
     assert {option for text in named for option in re.findall(r"--[a-z-]+", text)} <= told
-    commands = re.findall(r"\b(?:vqa-ce|rad|fpvg|swapmix|pairs|slices) (?:build|score)", " ".join(named))
+    commands = re.findall(
+        r"\b(?:vqa-ce|rad|fpvg|swapmix|pairs|slices|resplit) (?:build|score)", " ".join(named)
+    )
     assert {tuple(command.split()) for command in commands} <= {*rooms}
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 from shortcut_miner.datasets.folders import Run, options_of, publish
 from shortcut_miner.diagnostics.gqa_ood import outputs
 from shortcut_miner.diagnostics.gqa_ood.config import GqaOodConfig, GqaOodFiles
-from shortcut_miner.diagnostics.gqa_ood.imbalance import answer_counts, judge_groups
 from shortcut_miner.diagnostics.gqa_ood.inputs import read_inputs
 from shortcut_miner.diagnostics.gqa_ood.outputs import BuildReport, Found
 from shortcut_miner.diagnostics.gqa_ood.subsets import split_questions
+from shortcut_miner.scoring.head_tail import answer_counts, judge_groups
 from shortcut_miner.timing import OnStage, timed
 
 

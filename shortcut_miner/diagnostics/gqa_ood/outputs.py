@@ -19,10 +19,10 @@ from shortcut_miner.datasets.folders import (
 )
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.gqa_ood.config import GqaOodConfig
-from shortcut_miner.diagnostics.gqa_ood.imbalance import Cut
 from shortcut_miner.diagnostics.gqa_ood.inputs import WITHOUT_GROUP, GqaOodInputs
 from shortcut_miner.diagnostics.gqa_ood.schemas import OodGroups, OodQuestions, OodSplit
 from shortcut_miner.diagnostics.gqa_ood.subsets import HEAD, TAIL, tail_sizes
+from shortcut_miner.scoring.head_tail import Cut
 from shortcut_miner.storage import Provenance
 
 COMMAND = "gqa-ood build"

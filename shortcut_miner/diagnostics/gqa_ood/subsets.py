@@ -6,9 +6,10 @@ section 3, and the released scripts).
 """
 
 from bisect import bisect_right
-from fractions import Fraction
 
 import polars as pl
+
+from shortcut_miner.scoring.head_tail import factor, rarity
 
 HEAD, TAIL = "head", "tail"
 # The released scripts' alphas, downwards: a tail each.
@@ -18,26 +19,8 @@ SWEEP = (
 )  # fmt: skip
 
 
-def factor(alpha: float) -> Fraction:
-    """Return 1 + alpha, alpha being the decimal that Python writes.
-
-    >>> factor(0.2), factor(-0.7)
-    (Fraction(6, 5), Fraction(3, 10))
-    """
-    return 1 + Fraction(repr(float(alpha)))
-
-
 _UPWARDS = sorted(SWEEP)
 _FACTORS = [factor(alpha) for alpha in _UPWARDS]
-
-
-def rarity(count: int, row_count: int, answer_count: int) -> Fraction:
-    """Return an answer's rows over the mean of its group's answers: below :func:`factor` it is tail.
-
-    >>> rarity(6, 10, 2), rarity(6, 10, 2) < factor(0.2)
-    (Fraction(6, 5), False)
-    """
-    return Fraction(count * answer_count, row_count)
 
 
 def split_questions(
@@ -50,7 +33,7 @@ def split_questions(
     questions : pl.DataFrame
         question_id, group, answer.
     counts, groups : pl.DataFrame
-        As of :mod:`.imbalance`.
+        As of :mod:`shortcut_miner.scoring.head_tail`.
     alpha : float
         Above -1.
 

@@ -11,7 +11,7 @@ from shortcut_miner.errors import SchemaError, SourceError, examples
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.ids import ID_EXPECTED, id_text, is_no_id, with_zeros_back
-from shortcut_miner.sources.opening.json_text import parse_json
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, excerpt, parse_json
 from shortcut_miner.sources.opening.kinds import Content, wrong_kind
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, settle, without_bad
 from shortcut_miner.sources.recognise import shape_of_file
@@ -64,12 +64,20 @@ def _values(source: Source) -> tuple[list[object], tuple[str, ...]]:
     parsed = parse_json(source)
     if not isinstance(parsed.top, list):
         raise _no_list(source)
-    values = [msgspec.json.decode(raw) for raw in parsed.top]
+    values = [_value(raw) for raw in parsed.top]
     if not values:
         raise SourceError(f"{source.path}: got 0 pairs, expected at least one. Check that it is the file.")
     if not any(isinstance(value, list) for value in values):
         raise _no_list(source)
     return values, parsed.notes
+
+
+def _value(raw: msgspec.Raw) -> object:
+    """Return a value of JSON; of one that can't be held, such as 1e999, its text."""
+    try:
+        return msgspec.json.decode(raw)
+    except DECODE_ERRORS:
+        return excerpt(raw)
 
 
 def _no_list(source: Source) -> SourceError:

@@ -12,13 +12,16 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shortcut_miner.diagnostics.gqa_ood.config import EntropyCut
-from shortcut_miner.diagnostics.gqa_ood.imbalance import (
+from shortcut_miner.diagnostics.gqa_ood.subsets import SWEEP, split_questions, tail_sizes
+from shortcut_miner.scoring.head_tail import (
     answer_counts,
     cut_at_mean_minus_std,
+    factor,
+    is_rare,
     judge_groups,
     normalised_entropy,
+    rarity,
 )
-from shortcut_miner.diagnostics.gqa_ood.subsets import SWEEP, factor, rarity, split_questions, tail_sizes
 
 alphas = st.sampled_from(
     ["0.2", "1", "-0.5", "0", "0.1", "2.8", "-0.999", "0.30000000000000004", "1e-9", "7"]
@@ -154,3 +157,13 @@ def test_equality_is_head_and_decimals_are_what_was_written() -> None:
     assert parted(given_rows, "0.2")[1]["subset"].to_list() == ["head"] * 6 + ["tail"] * 4
     assert parted(given_rows, "0.20000000000000001")[1]["subset"].to_list() == ["head"] * 6 + ["tail"] * 4
     assert parted(given_rows, "0.2000000001")[1]["subset"].to_list() == ["tail"] * 10
+
+
+@given(given_rows=rows(), alpha=alphas)
+def test_rare_answers_are_those_of_exact_fractions(given_rows: list[Row], alpha: str) -> None:
+    counts = answer_counts(frame(given_rows))
+    sized = counts.join(judge_groups(counts)[0], on="group", maintain_order="left")
+    sizes = sized.select("count", "row_count", "answer_count").iter_rows()
+    least = 1 + Fraction(alpha)
+    plain = [Fraction(count * answers, total) < least for count, total, answers in sizes]
+    assert is_rare(sized, float(alpha)).to_list() == plain

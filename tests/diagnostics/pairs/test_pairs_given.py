@@ -108,6 +108,14 @@ def test_what_is_no_list_of_pairs_is_told(tmp_path: Path) -> None:
     assert len(sm.pairs.build(questions=questions, pairs=packed).pairs) == 1
 
 
+def test_numbers_that_can_not_be_held_are_bad_pairs(tmp_path: Path) -> None:
+    (tmp_path / "pairs.json").write_text("[[1, 1e999], [1, 2]]", encoding="utf-8")
+    files = {"questions": write_questions(tmp_path), "pairs": tmp_path / "pairs.json"}
+    with pytest.raises(SourceError, match=r"record 0, pair: got '\[1, 1e999\]', expected two ids"):
+        sm.pairs.build(**files)
+    assert len(sm.pairs.build(**files, on_bad_row="skip").pairs) == 1
+
+
 def test_a_question_without_an_answer_is_in_no_pair(tmp_path: Path) -> None:
     records: list[dict[str, Any]] = [
         {"question_id": n, "image_id": image, "question": text, "answer": answer}

@@ -1,18 +1,19 @@
-"""How evenly a group's answers are given, and which groups are uneven enough to have a tail.
+"""Head and tail of groups: how evenly answers are given, which groups are uneven, and what is rare there.
 
 A group's entropy is that of its answers' shares over the logarithm of how many answers it has: 1 where all
 are given alike (Kervadec et al., CVPR 2021, section 3). Sums are exact until their one rounding, so that
-neither row order nor names of answers change a digit.
+neither row order nor names of answers change a digit. An answer is rare, or tail, that is given less often
+than (1 + alpha) times its group's mean answer: with c rows of n, and k answers, c < (1 + alpha) n / k,
+compared as fractions, 1 + alpha being the decimal that was written.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Literal
 
 import polars as pl
-
-from shortcut_miner.diagnostics.gqa_ood.config import EntropyCut
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,45 @@ def answer_counts(questions: pl.DataFrame) -> pl.DataFrame:
     return questions.group_by("group", "answer").agg(count=pl.len().cast(pl.Int64)).sort("group", "answer")
 
 
-def judge_groups(counts: pl.DataFrame, epsilon: float, entropy_cut: EntropyCut) -> tuple[pl.DataFrame, Cut]:
+def factor(alpha: float) -> Fraction:
+    """Return 1 + alpha, alpha being the decimal that Python writes.
+
+    >>> factor(0.2), factor(-0.7)
+    (Fraction(6, 5), Fraction(3, 10))
+    """
+    return 1 + Fraction(repr(float(alpha)))
+
+
+def rarity(count: int, row_count: int, answer_count: int) -> Fraction:
+    """Return an answer's rows over the mean of its group's answers: below :func:`factor` it is tail.
+
+    >>> rarity(6, 10, 2), rarity(6, 10, 2) < factor(0.2)
+    (Fraction(6, 5), False)
+    """
+    return Fraction(count * answer_count, row_count)
+
+
+def is_rare(sized: pl.DataFrame, alpha: float) -> pl.Series:
+    """Return whether :func:`rarity` of each row's count, row_count and answer_count is below :func:`factor`.
+
+    Null where one of them is null.
+
+    >>> table = pl.DataFrame({"count": [5, 6, None], "row_count": 10, "answer_count": 2})
+    >>> is_rare(table, 0.2).to_list()
+    [True, False, None]
+    """
+    key = ["count", "row_count", "answer_count"]
+    sizes, least = sized.select(key).drop_nulls().unique(maintain_order=True), factor(alpha)
+    judged = sizes.with_columns(
+        is_rare=pl.Series([rarity(*row) < least for row in sizes.rows()], dtype=pl.Boolean)
+    )
+    joined = sized.select(key).join(judged, on=key, how="left", validate="m:1", maintain_order="left")
+    return joined["is_rare"]
+
+
+def judge_groups(
+    counts: pl.DataFrame, epsilon: float = 0.0, entropy_cut: Literal["mean-std", "none"] = "mean-std"
+) -> tuple[pl.DataFrame, Cut]:
     """Return the groups with their entropies, and whether each is kept.
 
     Parameters
@@ -48,7 +87,7 @@ def judge_groups(counts: pl.DataFrame, epsilon: float, entropy_cut: EntropyCut) 
     Returns
     -------
     groups : pl.DataFrame
-        The columns of :class:`.schemas.OodGroups`, sorted by group.
+        group, row_count and answer_count UInt64, entropy Float64, is_kept; sorted by group.
     cut : Cut
     """
     groups = (
