@@ -14,7 +14,14 @@ from shortcut_miner.sources.answers.formats import PREDICTIONS, SOFT_LABELS
 from shortcut_miner.sources.images.formats import LABELS, SCENE_GRAPHS
 from shortcut_miner.sources.opening.csv_text import TextTable
 from shortcut_miner.sources.opening.flat_tables import FlatTable
-from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, excerpt, fields_of, first_bytes
+from shortcut_miner.sources.opening.json_text import (
+    LOOKED_AT,
+    Top,
+    excerpt,
+    fields_of,
+    first_bytes,
+    records_of,
+)
 from shortcut_miner.sources.opening.kinds import Content, Format, Shape, find_format
 from shortcut_miner.sources.opening.streams import START_BYTES
 from shortcut_miner.sources.questions import formats as questions
@@ -81,6 +88,9 @@ def text_shape(content: Content) -> Shape:
     return Shape(f"text that starts with '{start}'" if start else "nothing but blanks", is_known=False)
 
 
+_OF_IDS = [bytes([one]) for one in b'"-0123456789']
+
+
 def _document(top: Top) -> Shape:
     if not top:
         return Shape(f"an empty JSON {'list' if isinstance(top, list) else 'object'}", is_known=False)
@@ -92,10 +102,18 @@ def _document(top: Top) -> Shape:
             return shape
         return Shape(f"a JSON object with the keys {examples(top)}", {"keys": len(top)}, is_known=False)
     fields = fields_of(top[0])
+    if _is_pair(top[0]):
+        return Shape("complementary pairs JSON", {"pairs": len(top)}, goes_to="pairs build --pairs")
     if not fields:
         return Shape(f"a JSON list that starts with {excerpt(top[0])}", {"values": len(top)}, is_known=False)
     kind = f"a JSON list of records with {examples(fields)}"
     return Shape(kind, {"records": len(top)}, is_known=False, is_table=True)
+
+
+def _is_pair(raw: msgspec.Raw) -> bool:
+    """Return whether a value is a list of two numbers or texts, such as two ids."""
+    both = records_of(raw)
+    return len(both) == 2 and all(first_bytes(bytes(one)) in _OF_IDS for one in both)
 
 
 def _of_swapmix(top: Mapping[str, msgspec.Raw]) -> Shape | None:

@@ -225,6 +225,7 @@ _RUN = {"ans": 1, "changes": ["dog"], "pred": [[1, 2]]}
 _SIGHT = {"changes": ["cat"], "prediction": {"0": {"pred": [[1]]}}, "relevant_questions": ["01"]}
 # Files that readers of the corpus don't take, as they have another one -> content, kind and what takes it.
 OF_OTHERS: dict[str, tuple[bytes, str, str]] = {
+    "pairs": (b"[[1, 2], [3, 4]]", "complementary pairs JSON", "pairs build --pairs"),
     "HDF5 rows": (_INFO, "GQA objects info JSON", "fpvg or swapmix build --detections-info"),
     "questions": (
         lines({"7": {"01": {"question": "Why?", "annotations": {"1": "dog"}}}}),
