@@ -11,6 +11,8 @@ from cli.writers import Inputs, write_inputs
 from shortcut_miner import power
 from shortcut_miner.demo import DemoWorld
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.scoring.least_difference import least_difference_note
+from shortcut_miner.scoring.paired_power import paired_power
 from shortcut_miner.scoring.power_config import PowerConfig
 
 NUMBERS = ("power", "--n", 3169, "--discordant", 0.2)
@@ -135,3 +137,42 @@ def test_a_score_with_a_baseline_says_what_it_can_show(inputs: Inputs, run_cli: 
     assert shown.keys() == least.keys()
     assert float(shown["all"].split()[1]) >= round(100 * (least["all"] or 0), 1)
     assert "least difference" not in run_cli("vqa-ce", "score", folder, *words, "--resamples", 0).err
+
+
+@pytest.mark.parametrize("room", ["vqa-ce", "rad", "swapmix", "gqa-ood", "pairs", "slices", "pope"])
+def test_every_score_with_a_baseline_says_so(room: str, inputs: Inputs, run_cli: RunCli) -> None:
+    """A model beside itself: no difference can be planned, and the line is there."""
+    options = ("--original", "--augmented") if room == "rad" else ("--predictions",)
+    given = [(option, f"{name}={inputs.answers(room)}") for option in options for name in ("a", "b")]
+    words = [word for pair in given for word in pair]
+    more = ("--on-extra", "ignore") if room == "rad" else ()  # one file answers both sides
+    ran = run_cli(room, "score", inputs.built(room), *words, "--resamples", 0, "--baseline", "a", *more)
+    assert ran.code == (3 if more else 0), ran.err
+    (line,) = [line for line in ran.err.splitlines() if "least difference" in line]
+    assert "to 'a' that is found with a chance of 80%: all none" in line
+
+
+def test_the_line_is_of_the_subsets_and_models_that_are_there() -> None:
+    rows = pl.DataFrame(
+        [
+            (f"{at}", f"{at}", "s" if at < 100 else "t", model, 100.0 * (at % step == 0))
+            for at in range(400)
+            for model, step in (("a", 2), ("b", 3), ("c", 2))
+        ],
+        schema=["question_id", "image_id", "subset", "model", "accuracy"],
+        orient="row",
+    )
+    table = paired_power(rows, [("b", "a"), ("c", "a")], PowerConfig(method="connor"))
+    (line,) = least_difference_note(rows, "a", "accuracy of cats")
+    assert line.startswith("least difference in accuracy of cats to 'a' that")
+    assert line.endswith("all none, s none, t none")  # c never differs from a
+    (line,) = least_difference_note(rows.filter(pl.col("model") != "c"), "a")
+    told = dict(part.split(" ", 1) for part in line.partition("%: ")[2].split(", "))
+    assert told == {
+        row["subset"]: f"{100 * row['minimal_detectable']:.1f} points"
+        for row in table.filter(model_a="b").iter_rows(named=True)
+    }
+    assert least_difference_note(rows, None) == ()
+    assert least_difference_note(rows.filter(model="a"), "a") == ()
+    (line,) = least_difference_note(rows.drop("subset").filter(pl.col("model") != "c"), "a")
+    assert line.endswith(f"all {told['all']}")

@@ -22,6 +22,7 @@ from shortcut_miner.options import PathTexts, named_path_lists
 from shortcut_miner.scoring.cell_tables import in_order
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import ALL, OVERALL
+from shortcut_miner.scoring.least_difference import least_difference_note
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.timing import OnStage
 
@@ -113,12 +114,13 @@ def score(
     judged = pl.concat(_judged(asked, table, model) for model, table in answers.items())
     draws = {"resamples": config.resamples, "seed": config.seed}
     scores, differences = measured(judged, baseline=config.baseline, **draws)
+    least = least_difference_note(judged.with_columns(accuracy=100.0 * pl.col("right")), config.baseline)
     report = ScoreReport(
         command=COMMAND,
         scores=in_order(scores, list(answers)),
         sweep=in_order(swept(judged, **draws), list(answers)),
         differences=differences,
-        notes=(*file_notes, *facts.notes, *fitted.notes, *told),
+        notes=(*file_notes, *facts.notes, *fitted.notes, *told, *least),
         warnings=(*fitted.warnings, *_sentence_warnings(asked, answers, judged)),
         extracted_answers=texts,
         dropped={**facts.dropped, **fitted.dropped},

@@ -39,6 +39,7 @@ from shortcut_miner.schemas import antecedent_columns
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import ALL, OVERALL, compare, summarise
+from shortcut_miner.scoring.least_difference import least_difference_note
 from shortcut_miner.scoring.scorers import Choice, choose_scorer, differing_in_form
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.timing import OnStage
@@ -154,7 +155,7 @@ def score(
     warnings = (*fitted.warnings, *chosen.warnings, *_model_warnings(asked, answers, chosen))
     report = dataclasses.replace(
         report,
-        notes=(*notes, *facts.notes, *fitted.notes, *told),
+        notes=(*notes, *facts.notes, *fitted.notes, *told, *report.notes),
         warnings=(*warnings, *([is_one] if is_one else [])),
         extracted_answers=texts,
         dropped={**facts.dropped, **fitted.dropped},
@@ -214,10 +215,15 @@ def _scored(folder: PairsFolder, answers: Mapping[str, pl.DataFrame], config: Sc
             compare(cast(pl.DataFrame, groups), metric=one, key="group_id", **options) for one in of_groups
         ]
         differences = _in_order(pl.concat(told), models)
+    of_pairs = judged.select(
+        "model", question_id=pl.col("pair_id").cast(pl.String), image_id=pl.col(CLUSTER).cast(pl.String),
+        accuracy="pair_accuracy",
+    )  # fmt: skip
     return ScoreReport(
         command=COMMAND,
         scores=_in_order(pl.concat(parts), models),
         differences=differences,
+        notes=least_difference_note(of_pairs, config.baseline, "pair accuracy"),
         shortcuts=_shortcuts(folder, judged, models) if has_rules else None,
     )
 

@@ -30,6 +30,7 @@ from shortcut_miner.options import PathTexts, named_path_lists
 from shortcut_miner.publishing import Inputs
 from shortcut_miner.scoring.cell_tables import in_order
 from shortcut_miner.scoring.extraction import extract_all
+from shortcut_miner.scoring.least_difference import least_difference_note
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.timing import OnStage
@@ -161,13 +162,17 @@ def score(
     scores, differences = _measured(judged, config, [*said], asked.strategies)
     counts = counted(judged, asked.strategies, [*said])
     relabelled, label_notes = (None, ()) if again is None else _relabelled(table, again, said, config, scores)
+    is_right = (pl.col("tp") + pl.col("tn")).cast(pl.Float64)
+    least = least_difference_note(
+        judged.with_columns(subset="strategy", accuracy=100 * is_right), config.baseline
+    )
     report = ScoreReport(
         command=COMMAND,
         scores=scores,
         counts=counts,
         differences=differences,
         relabelled=relabelled,
-        notes=(*file_notes, *facts.notes, *fitted.notes, *told, *label_notes),
+        notes=(*file_notes, *facts.notes, *fitted.notes, *told, *label_notes, *least),
         warnings=(*facts.warnings, *fitted.warnings, *_answer_warnings(counts, config)),
         extracted_answers=texts,
         dropped={**facts.dropped, **fitted.dropped},

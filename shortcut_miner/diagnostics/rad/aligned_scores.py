@@ -13,6 +13,7 @@ from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import sentence_warning
 from shortcut_miner.scoring.intervals import ALL, OVERALL, summarise
+from shortcut_miner.scoring.least_difference import least_difference_note
 from shortcut_miner.scoring.scorers import Choice, differing_in_form, fitting_choice, fitting_scorers
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.text import answer_forms
@@ -104,12 +105,17 @@ def score_aligned(
         ),
     ]
     metrics = (*METRICS, *official.values())
+    is_right = pl.col("augmented_right").cast(pl.Float64)
+    of_augmented = judged.select(
+        "model", "image_id", question_id="augmented_id", subset=_BY_TYPE, accuracy=100 * is_right
+    ).unique(["model", "question_id", "subset"], keep="first", maintain_order=True)
     return ScoreReport(
         command=COMMAND,
         scores=_complete(pl.concat(parts), metrics, models, groups, _scorer(config, choices)),
         counts=_counts(judged, models, kinds),
         differences=_compared(judged, config, tuple(official), _scorer(config, choices)),
-        notes=tuple(f"{side.name}: {note}" for side, choice in choices.items() for note in choice.notes),
+        notes=tuple(f"{side.name}: {note}" for side, choice in choices.items() for note in choice.notes)
+        + least_difference_note(of_augmented, config.baseline, "accuracy on augmentations"),
         warnings=tuple(text for side in sides for text in side.warnings(rights[side.name]))
         + tuple(text for side, choice in choices.items() for text in side.form_warnings(choice)),
     )

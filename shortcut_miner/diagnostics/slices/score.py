@@ -22,6 +22,7 @@ from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.mining.frames.rules import encode_rules
 from shortcut_miner.options import PathTexts, named_path_lists
 from shortcut_miner.scoring.intervals import compare, summarise
+from shortcut_miner.scoring.least_difference import least_difference_note
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.timing import OnStage
 
@@ -118,12 +119,19 @@ def score(
         on_stage("score")
     scored = {model: _outcomes(folder, table, build["correct_at"]) for model, table in found.tables.items()}
     scores, differences = _summaries(folder, scored, config)
+    images = questions.select("question_id", "image_id")
+    told = pl.concat(
+        table.select("question_id", "accuracy", model=pl.lit(model)).join(
+            images, on="question_id", how="left", validate="1:1", maintain_order="left"
+        )
+        for model, table in found.tables.items()
+    )
     report = ScoreReport(
         command=COMMAND,
         scores=scores,
         slice_scores=_slice_scores(folder, scored),
         differences=differences,
-        notes=found.facts.notes,
+        notes=(*found.facts.notes, *least_difference_note(told, config.baseline)),
         warnings=found.facts.warnings,
         dropped=found.facts.dropped,
         extracted_answers=found.texts,

@@ -32,6 +32,7 @@ from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import PathTexts, named_path_lists, reject
 from shortcut_miner.scoring.bootstrap import OVERALL
 from shortcut_miner.scoring.extraction import sentence_warning
+from shortcut_miner.scoring.least_difference import least_difference_note
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.opening.files import FileFacts
 from shortcut_miner.storage import InputRecord
@@ -196,7 +197,7 @@ def score(
     }
     report = dataclasses.replace(
         judged,
-        notes=_notes(given, is_whole),
+        notes=(*_notes(given, is_whole), *judged.notes),
         warnings=same_answers_warnings({role: one.sha256 for role, one in files.items()})
         + judged.warnings
         + _sentence_warnings(given, shape, is_whole),
@@ -286,11 +287,14 @@ def _judged(
                 f"{model}: got the same answer with each of {swaps:,} swaps as without one, expected some "
                 "change. Check that the model saw the swaps."
             )
+    rows = per_question(shape, judged)
+    without_swap = rows.with_columns(accuracy=100.0 * pl.col("is_correct"))
     return ScoreReport(
         command=COMMAND,
         scores=pl.concat(scores),
         class_flips=pl.concat(classes),
-        per_question=per_question(shape, judged),
+        per_question=rows,
+        notes=least_difference_note(without_swap, config.baseline, "accuracy without a swap"),
         curve=curve(shape, judged, config) if config.curve else None,
         differences=differences(shape, judged, config),
         warnings=tuple(warnings),

@@ -34,7 +34,7 @@ from shortcut_miner.options import PathTexts, Scorer, named_path_lists
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import compare, summarise
-from shortcut_miner.scoring.power_config import PowerConfig
+from shortcut_miner.scoring.least_difference import least_difference_note
 from shortcut_miner.scoring.scorers import Choice, choose_scorer, differing_in_form
 from shortcut_miner.scoring.tables import PaperColumns
 from shortcut_miner.sources.answers.soft_labels import read_soft_labels
@@ -43,7 +43,6 @@ from shortcut_miner.timing import OnStage, in_parts
 
 COMMAND = "vqa-ce score"
 GROUPS = ("subset", "answer_type", "question_type")
-_ASKED = PowerConfig(method="connor")
 CLASSIFIERS = {"rules (best)": "best", "rules (weighted)": "weighted"}
 
 
@@ -168,7 +167,7 @@ def score(
         + covered
         + told
         + chosen.notes
-        + _power_notes(scored, config.baseline),
+        + least_difference_note(scored, config.baseline),
         warnings=fitted.warnings
         + _baseline_warnings(answers, everyone)
         + chosen.warnings
@@ -242,25 +241,6 @@ def _classifier_answers(folder: VqaCeFolder, encoded: EncodedFolder) -> dict[str
         given = given.set(pl.Series(rule < 0), folder.default_answer)
         answers[name] = pl.DataFrame({"question_id": folder.questions["question_id"], "answer": given})
     return answers
-
-
-def _power_notes(scored: pl.DataFrame, baseline: str | None) -> tuple[str, ...]:
-    """Return in a line which difference to the baseline each subset can show."""
-    if baseline is None:
-        return ()
-    # Late: SciPy's statistics take a third of a second.
-    from shortcut_miner.scoring.paired_power import paired_power
-
-    others = [model for model in scored["model"].unique(maintain_order=True) if model != baseline]
-    table = paired_power(scored, [(model, baseline) for model in others], _ASKED)
-    least = table.group_by("subset", maintain_order=True).agg(
-        pl.col("minimal_detectable").max(), is_known=pl.col("minimal_detectable").is_not_null().all()
-    )
-    told = [
-        f"{subset} {100 * points:.1f} points" if is_known else f"{subset} none"
-        for subset, points, is_known in least.iter_rows()
-    ]
-    return (f"least difference to {baseline!r} that is found with a chance of 80%: {', '.join(told)}",)
 
 
 def _baseline_warnings(
