@@ -134,8 +134,8 @@ WRITERS["pairs score"] = lambda of: _twice(
 )
 WRITERS["slices build"] = lambda of: _twice(
     (
-        *("slices", "build", *_rad(of), "--predictions", f"m={of.world.shortcut_predictions}", *FEW),
-        *("--threads", 1, "--min-count", 5),
+        *("slices", "build", *_rad(of), "--predictions", f"m={of.world.shortcut_predictions}"),
+        *("--threads", 1, "--min-count", 40, "--quiet"),
     ),
     *("--epsilon", 0.05, 0.1),
 )

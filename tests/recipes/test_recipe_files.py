@@ -57,7 +57,7 @@ def test_a_name_that_is_none_is_told_with_those_that_are() -> None:
     ("old", "new", "told"),
     [
         ('"rad build"', '"rad make"', "command: 'rad make' is none of vqa-ce build, vqa-ce sweep, rad build"),
-        ("questions =", "question =", "question: no option of rad build. Did you mean 'questions'?"),
+        ("questions =", "quetsions =", "quetsions: no option of rad build. Did you mean 'questions'?"),
         ("questions =", "out =", "out: no option of rad build"),
         ('{ questions = "q.json" }', '{ questions = "p.json" }', "input 'p.json': no source of its name"),
         ('{ questions = "q.json" }', '{ questions = "p.json" }', "source 'q.json': no input is made of it"),
