@@ -18,7 +18,7 @@ from shortcut_miner.datasets.answers import (
 from shortcut_miner.datasets.folders import Run, publish, write_manifest, write_tables
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.datasets.scores import build_record
-from shortcut_miner.errors import ConfigError
+from shortcut_miner.errors import ConfigError, SourceError, examples
 from shortcut_miner.exports.questions import read_question_sets
 from shortcut_miner.options import (
     AnswerOptions,
@@ -34,19 +34,27 @@ from shortcut_miner.scoring.extraction import extract_all
 from shortcut_miner.scoring.paired_power import COLUMNS, paired_power, planned_rows
 from shortcut_miner.scoring.power_config import PowerConfig
 from shortcut_miner.scoring.scorers import choose_scorer
+from shortcut_miner.sources.opening.columns import Column
+from shortcut_miner.sources.opening.files import open_source
+from shortcut_miner.sources.opening.flat_tables import open_table
+from shortcut_miner.sources.opening.ids import with_zeros_back
+from shortcut_miner.sources.opening.reading import Reading, find_problems, is_blank, settle
+from shortcut_miner.sources.opening.table_columns import read_columns
 from shortcut_miner.storage import MANIFEST, InputRecord, Provenance, read_json_file
 from shortcut_miner.timing import OnStage, StageCost, in_parts, timed
 
 COMMAND = "power"
+_SUBSETS = {"question_id": Column("id"), "subset": Column("text")}
 USUAL_SHARES = (0.05, 0.1, 0.2, 0.4)  # of rows on which two models differ
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PowerFiles:
-    """What is read: the built folder, and models' answers."""
+    """What is read: the built folder, models' answers, and subsets of its questions."""
 
     folder: Path
     predictions: tuple[Path, ...]
+    subsets: Path | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +84,8 @@ class PowerReport:
 
     @property
     def is_complete(self) -> bool:
-        """False if answers were left out."""
-        return not self.dropped
+        """False if answers were left out, or a subset has no row."""
+        return not self.dropped and not (self.power["row_count"] == 0).any()
 
 
 def power(
@@ -85,6 +93,7 @@ def power(
     predictions: Mapping[str, PathTexts],
     config: PowerConfig | None = None,
     *,
+    subsets: PathText | None = None,
     answers: AnswerOptions | None = None,
     scorer: Scorer = "auto",
     out: PathText | None = None,
@@ -101,6 +110,9 @@ def power(
         Model -> its file of question_id and answer, or several; at least two models.
     config : PowerConfig, optional
         What is asked.
+    subsets : path, optional
+        Table of question_id and subset: other subsets of the folder's questions than its own, of a question
+        one at most; questions that it does not name are left out.
     answers : AnswerOptions, optional
         How answers are read.
     scorer : str
@@ -124,19 +136,32 @@ def power(
         raise ConfigError(f"predictions: got {len(named)} models, expected two or more. Name them NAME=FILE.")
     files, file_notes = answer_files(named, reading)
     given = tuple(itertools.chain.from_iterable(files.values()))
-    run = Run(files=PowerFiles(folder=path, predictions=given), on_stage=on_stage, force=force)
+    other = as_path_if_given("subsets", subsets)
+    run = Run(files=PowerFiles(folder=path, predictions=given, subsets=other), on_stage=on_stage, force=force)
     recorded = dataclasses.asdict(asked) | dataclasses.asdict(reading) | {"scorer": scorer}
     run.check_out(target, COMMAND, recorded, (f"{COMMAND}.parquet",))
     with timed(run.costs, "read", on_stage):
         questions, build = _questions(path)
-        fitted, facts = _answers(files, questions["question_id"], reading, on_stage)
+        known = questions["question_id"]
+        regrouped = None if other is None else _read_subsets(other, known)
+        if regrouped is not None:
+            questions = questions.drop("subset").join(
+                regrouped.table, on="question_id", how="inner", validate="1:1", maintain_order="left"
+            )
+        fitted, facts = _answers(files, known, questions["question_id"], reading, regrouped, on_stage)
     with timed(run.costs, "score", on_stage):
         texts, _, extracted = extract_all(
-            dict(zip(files, fitted.answers.values(), strict=True)), reading.extract, questions
+            {
+                model: table.filter(pl.col("question_id").is_in(questions["question_id"].implode()))
+                for model, table in zip(files, fitted.answers.values(), strict=True)
+            },
+            reading.extract,
+            questions,
         )
         scored, scorer_notes = _scored(questions, texts, fitted.left_out, scorer, on_stage)
     with timed(run.costs, "compare", on_stage):
-        table = paired_power(scored, itertools.combinations(files, 2), asked)
+        pairs = [*itertools.combinations(files, 2)]
+        table = _with_empty(paired_power(scored, pairs, asked), questions["subset"], pairs, asked)
     provenance = Provenance(
         command=COMMAND,
         config=recorded,
@@ -205,13 +230,60 @@ def _questions(path: Path) -> tuple[pl.DataFrame, InputRecord]:
     return pl.concat(named, how="diagonal"), build_record(path, manifest)
 
 
+def _read_subsets(path: Path, known: pl.Series) -> Reading:
+    """Return question_id and subset of each named question, of those that are known."""
+    source = open_source(path, keep_workbooks=True)
+    flat = open_table(source)
+    if flat.missing(_SUBSETS) or not flat.total:
+        raise SourceError(
+            f"{path}: got {flat.total:,} rows with the columns {examples(flat.columns, limit=20) or 'none'}, "
+            f"expected {' and '.join(_SUBSETS)}. Rename its columns."
+        )
+    table, problems = read_columns(flat, _SUBSETS)
+    for name in _SUBSETS:
+        problems += find_problems(table, is_blank(name).fill_null(True), name, "text that is not blank")
+    settle(source, "rows", problems, flat.total, "error", flat.label)
+    named = table.select(*_SUBSETS).unique(maintain_order=True)
+    found = Reading(table=named, kind="subsets", file=source.facts(), notes=flat.notes)
+    reading = with_zeros_back(found, known)
+    ids = reading.table["question_id"]
+    for what, odd in (
+        ("question ids that the folder has not", ids.filter(~ids.is_in(known.implode()))),
+        ("questions in several subsets", ids.filter(ids.is_duplicated()).unique(maintain_order=True)),
+    ):
+        if len(odd):
+            raise SourceError(
+                f"{path}: got {len(odd):,} {what} ({examples(odd)}), expected one subset for each of some "
+                "questions of the folder. Correct the table."
+            )
+    return reading
+
+
+def _with_empty(
+    table: pl.DataFrame, subsets: pl.Series, pairs: Sequence[tuple[str, str]], config: PowerConfig
+) -> pl.DataFrame:
+    """Return the table with a row of nulls for each pair and subset of which no question is answered."""
+    gone = [name for name in subsets.unique(maintain_order=True) if name not in {*table["subset"]}]
+    rows = [
+        {"subset": name, "model_a": a, "model_b": b, "row_count": 0, "effect": config.effect}
+        for a, b in pairs
+        for name in gone
+    ]
+    return pl.concat([table, pl.DataFrame(rows, schema=table.schema)]) if rows else table
+
+
 def _answers(
-    files: Mapping[str, Sequence[Path]], ids: pl.Series, options: AnswerOptions, on_stage: OnStage | None
+    files: Mapping[str, Sequence[Path]],
+    known: pl.Series,
+    needed: pl.Series,
+    options: AnswerOptions,
+    regrouped: Reading | None,
+    on_stage: OnStage | None,
 ) -> tuple[FittedAnswers, InputFacts]:
-    models = read_models(files, "predictions", ids, options, on_stage)
+    models = read_models(files, "predictions", known, options, on_stage)
     parts = {role: [*some.values()] for role, some in models.items()}
-    facts = InputFacts.of(readings_by_role(models))
-    return fit_answers(parts, known=ids, needed=ids, options=options), facts
+    readings = readings_by_role(models) | ({} if regrouped is None else {"rows": regrouped})
+    return fit_answers(parts, known=known, needed=needed, options=options), InputFacts.of(readings)
 
 
 def _scored(

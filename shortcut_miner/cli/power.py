@@ -10,6 +10,7 @@ from shortcut_miner.cli.console import print_fields, print_frame, print_json
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     DONE,
+    INCOMPLETE,
     INPUTS,
     METHOD,
     DryRun,
@@ -47,6 +48,7 @@ def power(
     /,
     *,
     predictions: OptionalNamedFiles = None,
+    subsets: Annotated[Path | None, Parameter(name="--rows", group=INPUTS)] = None,
     n: Annotated[int | None, Parameter(group=INPUTS)] = None,
     discordant: Annotated[float | None, Parameter(group=INPUTS)] = None,
     asked: Asked = _DEFAULT_ASKED,
@@ -66,6 +68,8 @@ def power(
         What a build command wrote; none with --n.
     predictions : list of str, optional
         NAME=FILE for each model, two or more. NAME=F1,F2 or NAME=FOLDER joins the files of one.
+    subsets : Path, optional
+        Table of question_id and subset, in place of the folder's own subsets.
     n : int, optional
         In place of a folder: questions of a set.
     discordant : float, optional
@@ -78,7 +82,7 @@ def power(
         Most rows to print: a pair of models and a subset each.
     """
     if folder is None:
-        if predictions or out is not None:
+        if predictions or subsets or out is not None:
             raise ConfigError("folder: got none, expected what a build command wrote. Give it, or --n alone.")
         return _numbers(n, discordant, asked, shown)
     if n is not None or discordant is not None:
@@ -89,8 +93,9 @@ def power(
         from shortcut_miner.comparing import power as compare
 
         return compare(
-            folder, files, asked, answers=reading, scorer=scorer, out=target, force=force, on_stage=on_stage
-        )
+            folder, files, asked, subsets=subsets, answers=reading, scorer=scorer, out=target, force=force,
+            on_stage=on_stage,
+        )  # fmt: skip
 
     return run_build(work, out=out, dry_run=dry_run, shown=shown, show=partial(_show, most), needs_out=False)
 
@@ -101,7 +106,7 @@ def _numbers(n: int | None, discordant: float | None, asked: PowerConfig, shown:
         raise ConfigError(
             "folder: got none, expected what a build command wrote, or --n and --discordant. Give these."
         )
-    check_counts(n=n)
+    check_counts(n=n or None)
     from shortcut_miner.comparing import planned
 
     table = planned(n, discordant, asked)
@@ -109,7 +114,7 @@ def _numbers(n: int | None, discordant: float | None, asked: PowerConfig, shown:
         print_json({"power": table.to_dicts()})
     else:
         print_frame(in_points(table))
-    return DONE
+    return DONE if n else INCOMPLETE
 
 
 def _show(most: int, report: "PowerReport", shown: Shown, wall_seconds: float) -> None:

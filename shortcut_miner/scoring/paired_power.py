@@ -115,13 +115,22 @@ def planned_rows(rows: int, discordant: float, config: PowerConfig) -> dict[str,
     Raises
     ------
     ConfigError
-        Fewer rows than one, or an effect that is larger than the share of rows on which models differ.
+        Fewer rows than none, or an effect that is larger than the share of rows on which models differ.
+
+    Notes
+    -----
+    Of no rows nothing can be said: all that depends on them is null.
     """
-    check_counts(rows=rows)
+    if rows:
+        check_counts(rows=rows)
     if not 0 <= discordant <= 1:
         reject("discordant", discordant, "a share from 0 to 1")
     if config.effect > discordant:
         reject("effect", config.effect, f"at most the share of rows that differ, {discordant}")
+    if not rows:
+        nothing = ("minimal_detectable", "required_rows", "power", "verdict")
+        asked = {"row_count": 0, "discordant": discordant, "effect": config.effect}
+        return asked | dict.fromkeys(nothing)
     least = formulas.minimal_detectable(rows, discordant, alpha=config.alpha, power=config.power)
     verdict = DETECTABLE if least is not None and config.effect >= least else TOO_SMALL
     told = {"row_count": rows, "discordant": discordant, "minimal_detectable": least, "effect": config.effect}

@@ -86,7 +86,7 @@ def test_in_python(inputs: Inputs) -> None:
     ("words", "told"),
     [
         (("--n", 10), "folder: got none, expected what a build command wrote, or --n and --discordant."),
-        (("--n", 0, "--discordant", 0.2), "n: got 0, expected a whole number of 1 or more"),
+        (("--n", -1, "--discordant", 0.2), "n: got -1, expected a whole number of 1 or more"),
         (("--n", 10, "--discordant", 1.2), "discordant: got 1.2, expected a share from 0 to 1"),
         (
             ("--n", 10, "--discordant", 0.01),
@@ -176,3 +176,71 @@ def test_the_line_is_of_the_subsets_and_models_that_are_there() -> None:
     assert least_difference_note(rows.filter(model="a"), "a") == ()
     (line,) = least_difference_note(rows.drop("subset").filter(pl.col("model") != "c"), "a")
     assert line.endswith(f"all {told['all']}")
+
+
+def test_of_no_questions_nothing_is_said(run_cli: RunCli) -> None:
+    ran = run_cli("power", "--n", 0, "--discordant", 0.2, "--format", "json")
+    assert ran.code == 3
+    for row in json.loads(ran.out)["power"]:
+        assert row["row_count"] == 0
+        assert {row[name] for name in ("minimal_detectable", "power", "verdict")} == {None}
+
+
+def test_other_subsets_than_the_folders(inputs: Inputs, run_cli: RunCli, tmp_path: Path) -> None:
+    """Each is what it would be as a subset of its own; questions that are not named are in none."""
+    models = {"a": inputs.answers("vqa-ce"), "b": inputs.answers("other")}
+    ids = pl.read_parquet(inputs.built("vqa-ce") / "questions.parquet")["question_id"].sort()
+    named = pl.DataFrame({"question_id": ids[:20], "subset": ["x", "y"] * 10})
+    named.write_csv(tmp_path / "rows.csv")
+    table = power(inputs.built("vqa-ce"), models, subsets=tmp_path / "rows.csv").power
+    assert dict(table.select("subset", "row_count").iter_rows()) == {"all": 20, "x": 10, "y": 10}
+    words = [word for name, path in models.items() for word in ("--predictions", f"{name}={path}")]
+    words += ["--rows", str(tmp_path / "rows.csv"), "--format", "json"]
+    ran = run_cli("power", inputs.built("vqa-ce"), *words)
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.out)["power"] == json.loads(json.dumps(table.to_dicts()))
+
+
+def test_a_subset_that_nobody_answers_is_a_row_of_nulls(
+    inputs: Inputs, run_cli: RunCli, tmp_path: Path
+) -> None:
+    answers = pl.read_parquet(inputs.answers("vqa-ce"))
+    ids = answers["question_id"].sort()
+    pl.DataFrame({"question_id": ids[:4], "subset": ["x", "x", "y", "y"]}).write_csv(tmp_path / "rows.csv")
+    answers.filter(pl.col("question_id").is_in(ids[:2].implode())).write_parquet(tmp_path / "some.parquet")
+    words = [
+        "--predictions",
+        f"a={tmp_path / 'some.parquet'}",
+        "--predictions",
+        f"b={inputs.answers('other')}",
+    ]
+    words += ["--rows", tmp_path / "rows.csv", "--on-missing", "skip", "--format", "json"]
+    ran = run_cli("power", inputs.built("vqa-ce"), *words)
+    assert ran.code == 3, ran.err
+    rows = {row["subset"]: row for row in json.loads(ran.out)["power"]}
+    assert rows["x"]["row_count"] == 2
+    assert (rows["y"]["row_count"], rows["y"]["p_value"], rows["y"]["verdict"]) == (0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "question_id,kind\n1,x\n",
+            "got 1 rows with the columns 'question_id', 'kind', expected question_id and",
+        ),
+        ("question_id,subset\nnobody,x\n", "got 1 question ids that the folder has not ('nobody')"),
+        ("question_id,subset\n{0},x\n{0},y\n", "got 1 questions in several subsets ('{0}')"),
+        ("question_id,subset\n{0},\n", "subset"),
+        ("", "got"),
+    ],
+)
+def test_subsets_that_are_none(text: str, told: str, inputs: Inputs, run_cli: RunCli, tmp_path: Path) -> None:
+    first = pl.read_parquet(inputs.answers("vqa-ce"))["question_id"][0]
+    (tmp_path / "rows.csv").write_text(text.format(first))
+    words = [f"a={inputs.answers('vqa-ce')}", f"b={inputs.answers('other')}"]
+    given = [word for one in words for word in ("--predictions", one)]
+    ran = run_cli("power", inputs.built("vqa-ce"), *given, "--rows", tmp_path / "rows.csv")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{tmp_path / 'rows.csv'}: " in ran.err
+    assert told.format(first) in ran.err
