@@ -41,6 +41,7 @@ def prepare_arguments(app: "App", commands: tuple[str, ...], arguments: "Argumen
     _check_all_given(arguments)
     _merge_config_file(arguments)
     _check_whole_numbers(arguments)
+    _check_paths(arguments)
     _allow_unpacking(arguments)
 
 
@@ -89,6 +90,21 @@ def _check_whole_numbers(arguments: "ArgumentCollection") -> None:
                         "" if token.source == "cli" else f" in {token.source}"
                     )
                     raise ConfigError(f"{name}: got {token.value}, expected a whole number. Change it.")
+
+
+def _check_paths(arguments: "ArgumentCollection") -> None:
+    """Raise ConfigError for an empty path: it would be read as the present folder."""
+    for argument in arguments:
+        for token in argument.tokens if _is_path(argument.hint) else ():
+            if not token.value.strip():
+                name = token.keyword or argument.name
+                raise ConfigError(
+                    f"{name}: got an empty path, expected a file or folder. Name it, or . for this one."
+                )
+
+
+def _is_path(hint: Any) -> bool:
+    return hint is Path or any(map(_is_path, get_args(hint)))
 
 
 def _merge_config_file(arguments: "ArgumentCollection") -> None:

@@ -194,7 +194,7 @@ def file_lists(values: Sequence[str], option: str) -> dict[str, list[Path]]:
     for value in values:
         name, separator, path = value.partition("=")
         if not (separator and name and path):
-            raise ConfigError(f"{option}: got {value!r}, expected NAME=FILE. Name the model before the file.")
+            raise ConfigError(f"{option}: got {value!r}, expected NAME=FILE. Put a name before the file.")
         files.setdefault(name, []).extend(_with_commas(path, option))
     return files
 

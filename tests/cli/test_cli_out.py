@@ -62,6 +62,24 @@ def test_out_is_a_file(
     assert taken.read_text() == "mine"
 
 
+@pytest.mark.parametrize("path", ["", " "])
+@pytest.mark.parametrize("option", ["--out", "--detections", "--work"])
+def test_an_empty_path_is_not_the_present_folder(
+    option: str, path: str, run_cli: RunCli, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    given = {name.replace("_", "-"): file for name, file in files.items()} | {"out": tmp_path / "out"}
+    tokens = [token for name, file in given.items() if f"--{name}" != option for token in (f"--{name}", file)]
+    ran = run_cli("vqa-ce", "build", *tokens, option, path, *SMALL)
+    assert (ran.code, ran.err) == (
+        2,
+        f"error: {option}: got an empty path, expected a file or folder. Name it, or . for this one.\n",
+    )
+    assert not list(Path().iterdir())
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_out_may_not_be_written(run_cli: RunCli, files: Files, tmp_path: Path) -> None:
     locked = tmp_path / "locked"

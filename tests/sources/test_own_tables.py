@@ -90,15 +90,17 @@ def test_rows_without_any_answer_and_nulls_in_lists_are_bad(tmp_path: Path) -> N
         {"question": "Q", "answers": ["a", None]},
         {"question": "Q", "answers": ["a"], "labels": [None]},
         {"question": "Q", "answers": ["a"], "labels": []},
+        {"question": "Q", "answers": ["a"], "labels": {"tag": 1}},
     ]
     path = write(tmp_path / "t.jsonl", rows)
     with pytest.raises(SourceError) as caught:
         read(path)
     assert str(caught.value).splitlines() == [
-        f"{path}: got 3 bad of 4 questions, expected none. Fix them, or skip them with --on-bad-row skip.",
+        f"{path}: got 4 bad of 5 questions, expected none. Fix them, or skip them with --on-bad-row skip.",
         "  - line 1, answer: got null, expected an answer, or a list of answers",
         "  - line 2, answers: got ['a', None], expected a list without nulls",
         "  - line 3, labels: got [None], expected a list without nulls",
+        "  - line 5, labels: got {'tag': 1}, expected text, lists of text, or records with an answer",
     ]
     assert read(path, on_bad_row="skip").table["question_id"].to_list() == ["4"]
 

@@ -76,12 +76,18 @@ def read_objects(path: Path, on_bad_row: OnBadRow = "error", *, info: Path | Non
 def _as_table(path: Path) -> QuestionTable | None:
     """Return a file that has the columns image and objects, or image and object; None of any other."""
     try:
-        if not is_table(Content(open_source(path, keep_workbooks=True))):
+        content = Content(open_source(path, keep_workbooks=True))
+        if not (is_table(content) or _is_one_record(content.json.top)):
             return None
         table = open_question_table(path)
         return table if table.has("image") and _column(table) else None
     except SourceError:  # told in the words of the reader of labels
         return None
+
+
+def _is_one_record(top: object) -> bool:
+    """Return whether one JSON object is the only line of a file of them."""
+    return isinstance(top, dict) and "image" in top and ("objects" in top or "object" in top)
 
 
 def _column(table: QuestionTable) -> str | None:

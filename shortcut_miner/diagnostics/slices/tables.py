@@ -1,12 +1,13 @@
 """Anybody's table as rows to slice: an outcome, columns of text, and what else it has."""
 
 from collections.abc import Sequence
+from itertools import chain
 
 import polars as pl
 
-from shortcut_miner.diagnostics.slices.config import Outcome, SlicesConfig, outcome_range
-from shortcut_miner.errors import ConfigError, examples
-from shortcut_miner.options import option_name
+from shortcut_miner.diagnostics.slices.config import TABLE_COLUMNS, Outcome, SlicesConfig, outcome_range
+from shortcut_miner.errors import ConfigError, SourceError, examples
+from shortcut_miner.options import named_columns, option_name
 from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.columns import Column, Kind
@@ -47,9 +48,13 @@ def read_table(path: str, config: SlicesConfig) -> Reading:
         The file can't be read, or has bad rows: an outcome that is no number or out of range, an id twice.
     """
     file, flat = open_flat_file(path)
-    names, items, column = config.table_names, config.columns_of_items, str(config.outcome_column)
-    _check_columns(flat, path, (column, *items), config)
     check_has_rows(flat, "rows")
+    if not flat.columns:
+        raise SourceError(
+            f"{path}: got rows without columns, expected some. Check that this is the right file."
+        )
+    names, items, column = config.table_names, _items(flat, config), str(config.outcome_column)
+    _check_columns(flat, path, (column, *items), config)
     needs = {ours: Column(kind, True, (names[ours],)) for ours, kind in _KINDS.items()}
     needs |= {OUTCOME: Column("value", names=(column,)), **item_needs(items)}
     has = {ours: name is not None for ours, name in flat.names(needs).items()}
@@ -70,6 +75,25 @@ def read_table(path: str, config: SlicesConfig) -> Reading:
     )  # fmt: skip
 
 
+def _items(flat: FlatTable, config: SlicesConfig) -> tuple[str, ...]:
+    """Return the columns whose values are items: of the default ones those that the table has.
+
+    Where nothing else gives items they are all returned, so that they are missed.
+    """
+    if config.item_columns is not None:
+        return config.columns_of_items
+    words_and_objects = (
+        [] if config.items == "none" else [config.table_names[one] for one in ("question", "labels")]
+    )
+    there = [name for name in config.columns_of_items if _has(flat, name)]
+    has_others = any(_has(flat, name) for name in words_and_objects)
+    return tuple(there) if there or has_others else config.columns_of_items
+
+
+def _has(flat: FlatTable, name: str) -> bool:
+    return flat.names({name: Column("any", True)})[name] is not None
+
+
 def _check_columns(flat: FlatTable, path: str, wanted: Sequence[str], config: SlicesConfig) -> None:
     """Raise ConfigError for columns that are named and not there, all at once, or that can't be items."""
     if own := [name for name in wanted[1:] if name in (wanted[0], OUTCOME, *_KINDS)]:
@@ -77,11 +101,16 @@ def _check_columns(flat: FlatTable, path: str, wanted: Sequence[str], config: Sl
             f"item_columns: got {examples(own)}, expected others than the outcome, {OUTCOME} and "
             f"{', '.join(_KINDS)}: these are no items. Leave it out, or rename the column."
         )
-    missing = [name for name in wanted if not any(flat.names({name: Column("any", True)}).values())]
-    if not missing:
+    asked = {
+        "outcome_column": wanted[:1],
+        "item_columns": wanted[1:],
+        "columns": named_columns(config.columns, TABLE_COLUMNS).values(),
+    }
+    lacked = {option: [one for one in names if not _has(flat, one)] for option, names in asked.items()}
+    options = [option for option, names in lacked.items() if names]
+    if not options:
         return
-    options = ["outcome_column"] if config.outcome_column in missing else []
-    options += ["item_columns"] if {*missing} - {config.outcome_column} else []
+    missing = list(dict.fromkeys(chain.from_iterable(lacked.values())))
     raise ConfigError(
         f"{path}: got no column {examples(missing)}, expected some of {examples(flat.columns, limit=20)}. "
         f"Name them by {' and '.join(map(option_name, options))}."

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from shortcut_miner.errors import SourceError, reason_of
+from shortcut_miner.errors import SourceError, reason_of, shortened
 from shortcut_miner.sources.opening.class_labels import CLASSES_NOTE, Classes, named_values
 from shortcut_miner.sources.opening.columns import (
     TARGETS,
@@ -36,7 +36,7 @@ from shortcut_miner.sources.opening.json_records import Chunk, decode_all, decod
 from shortcut_miner.sources.opening.json_text import Raws, fields_of
 from shortcut_miner.sources.opening.list_columns import are_text_lists, text_lists
 from shortcut_miner.sources.opening.nested import NoListError, listed_keys, listed_texts
-from shortcut_miner.sources.opening.reading import RECORD, Problem, shown_value
+from shortcut_miner.sources.opening.reading import RECORD, Problem
 from shortcut_miner.sources.opening.serialised import LISTS_NOTE
 
 _Plain = bool | int | float | str | None
@@ -231,7 +231,7 @@ def _list_column(
             read.append(None if told or one is None else _read(one, kind))
         except NoListError as error:
             read.append(None)
-            problems.append(Problem((record,), name, shown_value(error), WORDS[kind]))
+            problems.append(Problem((record,), name, shortened(str(error)), WORDS[kind]))
     given = pl.Series(read, dtype=TARGETS[kind])
     return pl.select(pl.coalesce(pl.lit(split), pl.lit(given))).to_series(), count, problems
 

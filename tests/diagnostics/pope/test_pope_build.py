@@ -110,6 +110,13 @@ def test_what_captions_name_is_not_asked_as_absent(file: Path, tmp_path: Path) -
     absent = one.filter(answer="no").select("image_id", "object").rows()
     assert ("1", "oven") not in absent
     assert ("2", "dog") not in absent
+    alone = write_objects(tmp_path / "alone.jsonl", {"000000000001.jpg": ["oven"]})
+    rows[:1].write_csv(tmp_path / "first.csv")
+    of_one = [
+        built(file, also_present=also, objects_per_image=1, image_count=3).questions.drop("image")
+        for also in (alone, tmp_path / "first.csv")
+    ]
+    assert of_one[0].equals(of_one[1])
     rows.with_columns(image=pl.Series(["8", "9"])).write_csv(tmp_path / "others.csv")
     with pytest.raises(
         SourceError, match=r"images \(objects.jsonl\) and also_present \(others.csv\): got no image"

@@ -169,6 +169,16 @@ def test_ids_images_words_and_labels_of_a_table(tmp_path: Path) -> None:
         ),
         (
             lambda at, row: row,
+            {"columns": "question=text,labels=tags"},
+            "rows.csv: got no column 'text', 'tags', expected some of ",
+        ),
+        (
+            lambda at, row: row,
+            {"item_columns": None},
+            "rows.csv: got no column 'answer_type', 'question_type', expected some of ",
+        ),
+        (
+            lambda at, row: row,
             {"holdout": 0.0001},
             "holdout: got all of 240 images on one side, expected some on both. Change --holdout or "
             "--seed, or "
@@ -198,6 +208,24 @@ def test_what_is_wrong_with_a_table_is_told(
     with pytest.raises(ShortcutMinerError) as error:
         of_table(Path("rows.csv"), **options)
     assert str(error.value).startswith(told)
+
+
+@pytest.mark.parametrize(("content", "told"), [("[]", "0 rows"), ("{}", "rows without columns")])
+def test_a_table_without_rows_or_columns(content: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "rows.json").write_text(content)
+    with pytest.raises(SourceError, match=f"got {told}, expected "):
+        of_table(tmp_path / "rows.json")
+
+
+def test_default_columns_of_a_table_are_those_that_are_there(tmp_path: Path) -> None:
+    rows = [row | {"text": f"Is it {row['time']}?", "answer_type": row["thing"]} for row in table_rows()]
+    path = written(tmp_path, rows)
+    named = {"columns": "question=text", "item_columns": None}
+    assert of_table(path, **named).slices.equals(
+        of_table(path, **named | {"item_columns": "answer_type"}).slices
+    )
+    path = written(tmp_path, [{"text": row["text"], "wrong": row["wrong"]} for row in rows])
+    assert {*of_table(path, **named).items["kind"]} == {"words"}
 
 
 def test_bad_rows_can_be_skipped(tmp_path: Path, table: Path) -> None:
