@@ -1,7 +1,7 @@
 """How far a built folder's questions can be answered without images: from text, objects' names, by rules."""
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -147,6 +147,7 @@ def check_leaks(
         facts, known = _objects(files, on_bad_row)
         predicted, records = _rule_answers(files, sets)
         subsets, gone = _subsets(sets, known, predicted)
+        _check_known(files, [rows for _, _, rows in subsets])
     with timed(run.costs, "check for leaks", on_stage):
         rows = [
             _row(name, subset, table, folds, seed)
@@ -183,6 +184,17 @@ def _objects(files: LeakFiles, on_bad_row: OnBadRow) -> tuple[InputFacts, pl.Dat
     reading = read_labels(files.detections, info=files.detections_info, on_bad_row=on_bad_row)
     listed = reading.table.group_by("image_id").agg(objects=pl.col("label").drop_nulls().unique())
     return InputFacts.of({"detections": reading}), listed
+
+
+def _check_known(files: LeakFiles, subsets: Sequence[pl.DataFrame]) -> None:
+    """Raise SourceError if what was given says nothing of any question."""
+    given = {"objects": (files.detections, "images"), "predicted": (files.rules, "questions")}
+    for column, (path, what) in given.items():
+        if path is not None and all(rows[column].null_count() == len(rows) for rows in subsets):
+            raise SourceError(
+                f"{path}: got nothing about the {what} of {files.folder}, expected some of them. "
+                f"Give what was made for these {what}."
+            )
 
 
 def _rule_answers(
@@ -224,7 +236,7 @@ def _with_knowledge(
     table: pl.DataFrame, objects: pl.DataFrame | None, predicted: pl.DataFrame | None
 ) -> pl.DataFrame:
     if "source_image_id" in table.columns:  # each drawn image has an id of its own
-        table = table.with_columns(image_id="source_image_id")
+        table = table.with_columns(image_id="source_image_id", question_id="source_question_id")
     if objects is not None:
         table = table.drop("objects", strict=False).join(
             objects, on="image_id", how="left", validate="m:1", maintain_order="left"

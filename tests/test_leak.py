@@ -81,7 +81,7 @@ def test_bad_rows_are_told() -> None:
         leak_check(table)
     with pytest.raises(SchemaError, match=r"no column answer"):
         leak_check(table)
-    with pytest.raises(ConfigError, match="folds: got 1, expected 2 or more"):
+    with pytest.raises(ConfigError, match="folds: got 1, expected 2 to 100"):
         leak_check(table, folds=1)
 
 

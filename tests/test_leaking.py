@@ -109,12 +109,29 @@ def test_what_is_written_is_what_is_told(tmp_path: Path, capfd: pytest.CaptureFi
 
 def test_what_is_refused(tmp_path: Path) -> None:
     built = world(tmp_path)
-    with pytest.raises(ConfigError, match=r"^folds: got 1, expected 2 or more\."):
+    with pytest.raises(ConfigError, match=r"^folds: got 1, expected 2 to 100\."):
         sm.check_leaks(built, folds=1)
     with pytest.raises(SourceError, match="expected a folder that"):
         sm.check_leaks(tmp_path / "nowhere")
     with pytest.raises(SourceError, match="got no such folder, expected a folder that vqa-ce build wrote"):
         sm.check_leaks(built, rules=tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match=r"^folds: got 1000000000000, expected 2 to 100\."):
+        sm.check_leaks(built, folds=10**12)
+    (tmp_path / "others.json").write_text(json.dumps({"x": {"classes": ["cat"], "scores": [1]}}))
+    with pytest.raises(SourceError, match=r"others\.json: got nothing about the images of"):
+        sm.check_leaks(built, detections=tmp_path / "others.json")
+    other = pl.read_parquet(tmp_path / "table.parquet").with_columns(question_id="x" + pl.col("question_id"))
+    other.write_parquet(tmp_path / "other.parquet")
+    sm.vqa_ce.build(table=tmp_path / "other.parquet", val_share=0.5, out=tmp_path / "other", min_count=2)
+    with pytest.raises(SourceError, match="other: got nothing about the questions of"):
+        sm.check_leaks(built, rules=tmp_path / "other")
+
+
+@pytest.mark.filterwarnings("error")
+def test_rows_with_an_answer_each_are_no_regression() -> None:
+    rows = [(f"{at}", f"What is w{at % 3}?", f"a{at}") for at in range(30)]
+    table = pl.DataFrame(rows, schema=["image_id", "question", "answer"], orient="row")
+    assert leak_check(table)["accuracy"].to_list() == [0.0]
 
 
 def test_drawn_images_of_one_question_are_in_one_fold(tmp_path: Path) -> None:

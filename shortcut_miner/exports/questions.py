@@ -7,12 +7,9 @@ from shortcut_miner import rooms
 from shortcut_miner.datasets.folders import open_folder
 from shortcut_miner.datasets.question_sets import QuestionSets
 
-# What a room builds, and the images that it draws.
-BUILDS = {
-    f"{word} {made}": name
-    for made in ("build", "images")
-    for word, name in zip(rooms.WORDS, rooms.NAMES, strict=True)
-}
+# What a room builds, and the images that some draw.
+BUILDS = {f"{word} build": name for word, name in zip(rooms.WORDS, rooms.NAMES, strict=True)}
+BUILDS |= {f"{name} images": name for name in ("fpvg", "swapmix")}
 
 
 def read_question_sets(path: Path) -> QuestionSets:

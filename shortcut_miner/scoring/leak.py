@@ -4,6 +4,7 @@ Whoever sees no image can't do better than the most frequent answer, unless the 
 linear classifier tries: it is fitted on the questions of some images and asked about those of the others.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -29,6 +30,7 @@ INVERSE_PENALTY = 0.01
 # many; so are names of objects, of which one alone may tell the answer.
 MOST_ANSWERS = 100
 INVERSE_PENALTY_OF_VECTORS = 0.02
+MOST_FOLDS = 100
 # Rows without any knowledge that a word's own answers are mixed with.
 STRENGTH = 2.0
 _SCHEMA = {"group": pl.String, "rows": pl.UInt32, "accuracy": pl.Float64, "majority": pl.Float64}
@@ -103,7 +105,7 @@ def leak_check(
     SchemaError
         A column is missing or has nulls.
     ConfigError
-        Fewer than two folds, or nothing to guess from.
+        Fewer than two folds or more than MOST_FOLDS, or nothing to guess from.
 
     Notes
     -----
@@ -124,8 +126,8 @@ def leak_check(
     [('all', 200, 100.0, 50.0)]
     """
     check_scikit_learn()
-    if folds < 2:
-        raise ConfigError(f"folds: got {folds}, expected 2 or more. The usual number is 5.")
+    if not 2 <= folds <= MOST_FOLDS:
+        raise ConfigError(f"folds: got {folds}, expected 2 to {MOST_FOLDS}. The usual number is 5.")
     if text is None and objects is None:
         raise ConfigError("text, objects: got neither, expected one to guess from. Give a column.")
     wanted = [*([text] if text else []), label, clusters, *([by] if by else [])]
@@ -228,7 +230,9 @@ def _guesses(model: Any, columns: Any, labels: NDArray[Any], learned: Ints, aske
         return np.full(len(asked), known[often.argmax()])
     tried = known[np.argsort(-often, kind="stable")[:MOST_ANSWERS]]
     learned = learned[np.isin(labels[learned], tried)]
-    guesses: NDArray[Any] = model.fit(columns[learned], labels[learned]).predict(columns[asked])
+    with warnings.catch_warnings():  # of numbers that might be meant as such: these are names
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        guesses: NDArray[Any] = model.fit(columns[learned], labels[learned]).predict(columns[asked])
     return guesses
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from diagnostics.fpvg.worlds import graph, question, write_world
 from PIL import Image
@@ -164,6 +166,35 @@ def test_lost_and_damaged_files_are_told(drawn: Path) -> None:
     shard.unlink()
     with pytest.raises(SourceError, match=r"got 0 images in pixels_\*\.parquet and 30 in images\.parquet"):
         sm.export(drawn, "huggingface")
+
+
+def flipped(content: bytes) -> bytes:
+    return content[:200] + bytes([content[200] ^ 1]) + content[201:]
+
+
+@pytest.mark.parametrize("to", ["huggingface", "lmms-eval", "vlmevalkit"])
+@pytest.mark.parametrize(
+    "damaged", [lambda _: None, lambda _: b"", lambda _: b"<html>", flipped, lambda one: one[:-12]]
+)
+def test_what_is_no_image_is_never_exported(
+    drawn: Path, tmp_path: Path, to: str, damaged: Callable[[bytes], bytes | None]
+) -> None:
+    (shard,) = drawn.glob("pixels_*.parquet")
+    table = pq.read_table(shard)
+    images = table["image"].to_pylist()
+    images[3]["bytes"] = damaged(images[3]["bytes"])
+    at, field = table.column_names.index("image"), table.schema.field("image")
+    pq.write_table(table.set_column(at, field, pa.array(images, field.type)), shard)
+    name = table["id"][3].as_py()
+    with pytest.raises(SourceError, match=f"pixels_00000.*damaged one of '{name}'.*Draw the images again"):
+        sm.export(drawn, to, out=tmp_path / "exported")
+    assert not [*(tmp_path / "exported").iterdir()]
+
+
+def test_only_commands_that_there_are_are_advised(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="fpvg images or swapmix images wrote") as told:
+        sm.export(tmp_path, "huggingface")
+    assert "rad images" not in str(told.value)
 
 
 def test_an_id_twice_is_no_image(drawn: Path) -> None:

@@ -250,6 +250,24 @@ def test_other_files_are_left_to_the_decoder(content, tmp_path):
     check_file("questions", content.replace(b"%s", record), tmp_path)
 
 
+@pytest.mark.parametrize("kind", READERS)
+@pytest.mark.parametrize(
+    "before", [b"\v", b"\f", b" \n\f", b"\0", b"\xc2\xa0", b"\xef\xbb\xbf", b"x", b" " * 5000 + b"\v"]
+)
+def test_what_is_no_blank_of_json_is_left_to_the_decoder(kind, before, tmp_path):
+    content = before + written(plain(kind))
+    assert not is_walked(kind, content)
+    check_file(kind, content, tmp_path)
+
+
+@pytest.mark.parametrize("number", ["1e400", "-1e309", "1" + "0" * 309, "-1" + "0" * 400 + ".5"])
+@pytest.mark.parametrize("side", ["y", "w"])
+def test_a_number_too_large_for_a_float_is_told_as_the_decoder_tells(number, side, tmp_path):
+    box = json.dumps(BOX | {side: "HERE"}).replace('"HERE"', number)
+    content = written(plain("graphs") | {"9": f'{{"width": 1, "height": 1, "objects": {{"1": {box}}}}}'})
+    check_file("graphs", content, tmp_path)
+
+
 @pytest.mark.parametrize("text", [b'"\xff"', b'"\xed\xa0\x80"', b'"\xc0\xaf"', b'"\xc3"'])
 @pytest.mark.parametrize("field", ["question", "semantic"])
 def test_text_that_is_no_unicode_is_left_to_the_decoder(text, field, tmp_path):

@@ -6,17 +6,18 @@ from pathlib import Path
 import polars as pl
 
 from shortcut_miner.datasets.answers import with_known_ids
-from shortcut_miner.errors import SourceError
+from shortcut_miner.datasets.drawn_images import MARK
+from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.options import AnswerOptions
 from shortcut_miner.sources.answers.predictions import read_answers
 from shortcut_miner.sources.opening.reading import Reading
 
 # A question's id with the perturbation after it.
-_IMAGE_ID = r"(?s)^(?<question>.+)#(?<perturbation>\d{1,9})$"
+_IMAGE_ID = r"(?s)^(?<question>.+)#(?<perturbation>[0-9]{1,9})$"
 
 
 def read_image_answers(path: Path, known: pl.Series, options: AnswerOptions) -> Reading | None:
-    """Return answers whose ids are those of images; None where they are not, or the file can't be read so.
+    """Return answers whose ids are those of images; None where none is, or the file can't be read so.
 
     Parameters
     ----------
@@ -31,14 +32,29 @@ def read_image_answers(path: Path, known: pl.Series, options: AnswerOptions) -> 
     -------
     Reading or None
         question_id, perturbation (Int64) and answer.
+
+    Raises
+    ------
+    SourceError
+        Some ids are those of images, and others are not, or rows are bad or there twice.
     """
+    lenient = dataclasses.replace(options, on_bad_row="skip", on_duplicate="first")
     try:
-        reading = read_answers(path, options)
+        some = read_answers(path, lenient).table["question_id"]
     except SourceError:
         return None
-    ids = reading.table["question_id"]
-    if not len(ids) or not ids.str.contains(_IMAGE_ID).all():
+    if len(some) and not some.str.contains(MARK, literal=True).any():
         return None
+    reading = read_answers(path, options)
+    ids = reading.table["question_id"]
+    if not len(ids):
+        return None
+    strange = ids.filter(~ids.str.contains(_IMAGE_ID))
+    if len(strange):
+        raise SourceError(
+            f"{path}: got {len(strange):,} ids that no image of a swap has ({examples(strange)}), expected a "
+            f"question's id and the perturbation, such as 12{MARK}0. Give the answers to those images alone."
+        )
     parts = ids.str.extract_groups(_IMAGE_ID).struct.unnest()
     table = reading.table.select("answer").with_columns(
         question_id=parts["question"], perturbation=parts["perturbation"].cast(pl.Int64)

@@ -1,5 +1,6 @@
 """Images that lie in Parquet files, as a command that draws them writes them: by their ids, a row each."""
 
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ from shortcut_miner.errors import SourceError, reason_of
 from shortcut_miner.sources.images.image_files import Images, Picture, Place
 
 _COLUMNS = {"id": pa.string(), "image": pa.struct([("bytes", pa.binary()), ("path", pa.string())])}
+
+_PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def packed_images(shards: Sequence[Path]) -> Images:
@@ -43,8 +46,26 @@ def _read(places: Iterable[tuple[str, Place]]) -> Iterator[tuple[str, Picture]]:
         (rows,) = _columns(place.file, ("id", "image"), (place.part,))
         row_of = {one: row for row, one in enumerate(rows["id"].to_pylist())}
         for one in ids:
-            image = rows["image"][row_of[one]].as_py()
+            image = rows["image"][row_of[one]].as_py() or {"bytes": None}
+            if not image["bytes"] or not _is_whole(image["bytes"]):
+                raise SourceError(
+                    f"{place.file}: got no image or a damaged one of {one!r}, expected a PNG as it was "
+                    "written. Draw the images again."
+                )
             yield one, Picture(name=image["path"], content=image["bytes"])
+
+
+def _is_whole(png: bytes) -> bool:
+    """Return whether all chunks of a PNG are as its checksums say, to the last one."""
+    at, content = len(_PNG), memoryview(png)
+    while png.startswith(_PNG) and at + 12 <= len(png):
+        end = at + 8 + int.from_bytes(content[at : at + 4])
+        if zlib.crc32(content[at + 4 : end]) != int.from_bytes(content[end : end + 4]):
+            return False
+        if png[at + 4 : at + 8] == b"IEND":
+            return end + 4 == len(png)
+        at = end + 4
+    return False
 
 
 def _columns(path: Path, names: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[pa.Table]:

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from shortcut_miner.columnar import arrow_series
 from shortcut_miner.kernels_numba import json_records as kernels
 from shortcut_miner.sources.opening.ids import AnyId
-from shortcut_miner.sources.opening.json_text import first_bytes
 from shortcut_miner.sources.opening.list_columns import list_column
 
 _ROWS = 1 << 16  # of each table at once
+_BLANKS = b" \t\n\r"
 
 Ints = NDArray[np.int64]
 
@@ -87,11 +87,19 @@ class Walked:
         return texts.scatter(escaped, pl.Series([msgspec.json.decode(raw, type=str) for raw in raws]))
 
     def numbers(self, path: str) -> pl.Series:
-        """Return numbers (Float64)."""
+        """Return numbers (Float64).
+
+        Raises
+        ------
+        OddError
+            One that no float64 holds.
+        """
         start, end = self._where(path)
         values = np.where(start >= 0, self.found.number[self.places[path], : len(start)], np.nan)
         for row in np.flatnonzero((start >= 0) & np.isnan(values)):
             values[row] = float(self.content[start[row] : end[row]])
+        if np.isinf(values).any():
+            raise OddError
         return pl.Series(values, nan_to_null=True)
 
     def lengths(self, path: str) -> Ints:
@@ -122,7 +130,8 @@ def walked(content: bytes, record_type: type[msgspec.Struct]) -> Iterator[Walked
     OddError
         At any time: the text is no JSON object, or has anything else; what was given doesn't count.
     """
-    if first_bytes(content) != b"{":
+    at = content.find(b"{") + 1
+    if not at or content[: at - 1].strip(_BLANKS):
         raise OddError
     nodes, children = _tree(record_type)
     places, shape = _shape(nodes, children)
@@ -131,7 +140,7 @@ def walked(content: bytes, record_type: type[msgspec.Struct]) -> Iterator[Walked
     found = kernels.Found(starts, ends, numbers, lengths, np.zeros(len(shape.parents), np.int64))
     by_path = {node.path: node for node in nodes if node.kind != kernels.OBJECT}
     memory, is_ascii = kernels.memory_of(len(shape.parents)), content.isascii()
-    text, at = np.frombuffer(content, np.uint8), content.index(b"{") + 1
+    text = np.frombuffer(content, np.uint8)
     while True:
         found.rows[:] = 0
         begin = at

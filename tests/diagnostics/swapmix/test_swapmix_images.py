@@ -394,6 +394,29 @@ def test_answers_to_images_are_scored(world: Path) -> None:
         sm.swapmix.score(world / "built", predictions={"m": world / "odd.json"}, resamples=0)
 
 
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (lambda rows: [*rows, rows[0]], r"question_id: got '.+#0' 2 times, expected an id that occurs once"),
+        (lambda rows: [rows[0] | {"answer": None}, *rows[1:]], "answer: got null, expected text"),
+        (lambda rows: [*rows, {"question_id": "zz#relevant", "answer": "no"}], r"got 1 ids .*'zz#relevant'"),
+        (
+            lambda rows: [*rows, {"question_id": "zz#" + "9" * 30, "answer": "no"}],
+            r"got 1 ids .*such as 12#0",
+        ),
+        (lambda rows: [*rows, {"question_id": "zz#\u0663", "answer": "no"}], r"got 1 ids .*such as 12#0"),
+        (lambda rows: [*rows, {"question_id": "zz", "answer": "no"}], r"got 1 ids .*'zz'"),
+    ],
+)
+def test_answers_to_images_are_told_as_such(world: Path, change: Any, told: str) -> None:
+    """What is wrong with them, and not that a table has no column for perturbations."""
+    out, _ = drawn(world)
+    rows = [row | {"answer": "yes"} for row in json.loads((out / "predictions.json").read_text())]
+    (world / "odd.json").write_text(json.dumps(change(rows)))
+    with pytest.raises(SourceError, match=told):
+        sm.swapmix.score(world / "built", predictions={"m": world / "odd.json"}, resamples=0)
+
+
 @pytest.mark.parametrize("to", ["huggingface", "lmms-eval", "vlmevalkit"])
 def test_evaluators_get_each_swap_and_their_answers_are_scored(world: Path, to: str) -> None:
     """Answers by the ids that were exported, in the evaluator's own layout, give the plan's own scores."""
