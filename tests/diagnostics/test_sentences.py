@@ -66,7 +66,8 @@ def sentences(demo: Path, room: str, out: Path) -> dict[str, Path]:
     }
 
 
-each_room = pytest.mark.parametrize("room", rooms.NAMES)
+# POPE's own parsers make yes or no of sentences.
+each_room = pytest.mark.parametrize("room", [name for name in rooms.NAMES if name != "pope"])
 
 
 @each_room
