@@ -415,3 +415,27 @@ def test_differences_of_the_official_accuracy() -> None:
     found = told.filter(metric="vqa_accuracy_original_difference", group="overall").row(0, named=True)
     assert (found["value"], found["n"], found["scorer"]) == (pytest.approx(50 / 3), 3, "vqa-official")
     assert found["low"] <= found["value"] <= found["high"]
+
+
+def test_the_official_accuracy_of_twenty_questions_by_hand() -> None:
+    """A model says "2" to all; so many of ten annotators do. Each is left out in turn, and three are enough.
+
+    Of four and more 100%; of three 90 (three times two of three, seven times all); of two 60; of one 30.
+    """
+    agree = [10, 9, 8, 7, 6, 5, 4, 4, 3, 3, 3, 2, 2, 2, 1, 1, 1, 0, 0, 0]
+    first = questions(*(("How many?", "2", ["2"] * count + ["5"] * (10 - count)) for count in agree))
+    second = questions(*[("Are there two?", "yes")] * 20)
+    ids = first["question_id"]
+    pairs = pl.DataFrame(
+        {"original_id": ids, "augmented_id": ids, "augmentation": ["a"] * 10 + ["b"] * 10},
+    ).with_columns(form=pl.lit(None, pl.String))
+    said = {"m": pl.DataFrame({"question_id": ids, "answer": ["2"] * 20})}
+    also = {"m": pl.DataFrame({"question_id": ids, "answer": ["yes"] * 15 + ["no"] * 5})}
+    scores = score_aligned(Aligned(pairs, first, second), said, also, ScoreConfig(resamples=0)).scores
+    told = scores.filter(metric="vqa_accuracy_original").select("subgroup", "value", "n").rows()
+    # All: (8 x 100 + 3 x 90 + 3 x 60 + 3 x 30) / 20. Of the first ten: (8 x 100 + 2 x 90) / 10.
+    assert {group: (round(value, 9), n) for group, value, n in told} == {
+        "all": (67.0, 20), "a": (98.0, 10), "b": (36.0, 10),
+    }  # fmt: skip
+    augmented = scores.filter(metric="vqa_accuracy_augmented").select("subgroup", "value").rows()
+    assert dict(augmented) == {"all": 75.0, "a": 100.0, "b": 50.0}
