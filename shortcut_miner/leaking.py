@@ -12,7 +12,7 @@ from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.datasets.question_sets import QuestionSets
 from shortcut_miner.datasets.scores import build_record
 from shortcut_miner.diagnostics.vqa_ce.outputs import COMMAND as VQA_CE
-from shortcut_miner.errors import SourceError
+from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.exports.questions import read_question_sets
 from shortcut_miner.options import (
     OnBadRow,
@@ -139,6 +139,11 @@ def check_leaks(
         rules=as_path_if_given("rules", rules),
     )
     check_counts(limit=limit)
+    if files.detections_info is not None and files.detections is None:
+        raise ConfigError(
+            f"detections_info: got {files.detections_info} without detections, expected both. "
+            "Give --detections too."
+        )
     run = Run(files=files, on_stage=on_stage, force=force)
     config = {"folds": folds, "seed": seed, "on_bad_row": on_bad_row, "limit": limit}
     run.check_out(target, COMMAND, config, (f"{TABLE}.parquet",))

@@ -111,6 +111,8 @@ def test_what_is_refused(tmp_path: Path) -> None:
     built = world(tmp_path)
     with pytest.raises(ConfigError, match=r"^folds: got 1, expected 2 to 100\."):
         sm.check_leaks(built, folds=1)
+    with pytest.raises(ConfigError, match=r"^detections_info: got x without detections, expected both\."):
+        sm.check_leaks(built, detections_info="x")
     with pytest.raises(SourceError, match="expected a folder that"):
         sm.check_leaks(tmp_path / "nowhere")
     with pytest.raises(SourceError, match="got no such folder, expected a folder that vqa-ce build wrote"):

@@ -117,10 +117,12 @@ def _remarks(done: "RecipeReport", shown: Shown) -> None:
 
 def document(done: "RecipeReport", seconds: float) -> dict[str, Any]:
     """Return everything as one JSON object."""
-    paths = {
-        option: list(map(str, path)) if isinstance(path, tuple) else str(path)
-        for option, path in done.inputs.items()
-    }
+    paths: dict[str, Any] = {}
+    for option, given in done.inputs.items():
+        if isinstance(given, dict):
+            paths[option] = {name: str(path) for name, path in given.items()}
+        else:
+            paths[option] = [*map(str, given)] if isinstance(given, tuple) else str(given)
     return {
         "recipe": done.name,
         "command": done.recipe.command,
@@ -237,7 +239,8 @@ def _about(name: str, path: Path, told: "Recipe") -> dict[str, str]:
         "command": told.command,
     }
     for option, given in told.inputs.items():
-        fields[f"  {option}"] = given if isinstance(given, str) else ", ".join(given)
+        named = [f"{name}={path}" for name, path in given.items()] if isinstance(given, dict) else given
+        fields[f"  {option}"] = named if isinstance(named, str) else ", ".join(named)
     fields |= {f"  {option}": str(value) for option, value in told.options.items()}
     return fields | ({"note": told.note} if told.note else {})
 

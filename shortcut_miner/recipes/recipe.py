@@ -23,7 +23,7 @@ _OF_THE_RUN = {
 _LIBRARY, _EXTRA = re.compile("[A-Za-z]\\w*", re.ASCII), re.compile("[a-z]+")
 _HEX = set("0123456789abcdef")
 
-PathOrPaths = str | tuple[str, ...]
+Given = str | tuple[str, ...] | dict[str, str]  # a path, several, or paths by name such as models
 Option = bool | int | float | str
 
 
@@ -120,8 +120,9 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         What to cite.
     command : str
         What builds it, such as "vqa-ce build".
-    inputs : dict of str to str or tuple of str
-        Option of the command -> a source's name, with the member's path behind it for an archive.
+    inputs : dict of str to str, tuple of str, or dict of str to str
+        Option of the command -> a source's name, with the member's path behind it for an archive; several of
+        them, or by name where the option takes names, as models' answers.
     options : dict of str to value
         Further options of the command.
     sources : dict of str to Source
@@ -139,7 +140,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     title: str
     citation: str
     command: str
-    inputs: dict[str, PathOrPaths]
+    inputs: dict[str, Given]
     sources: dict[str, Source]
     options: dict[str, Option] = {}
     expected: tuple[Expected, ...] = ()
@@ -154,7 +155,18 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def input_paths(self) -> Iterator[str]:
         """Give the paths of all inputs."""
         for given in self.inputs.values():
-            yield from (given,) if isinstance(given, str) else given
+            yield from paths_in(given)
+
+
+def paths_in(given: Given) -> tuple[str, ...]:
+    """Return the paths that an option is given.
+
+    >>> paths_in("a.json"), paths_in({"model": "b.json"})
+    (('a.json',), ('b.json',))
+    """
+    if isinstance(given, str):
+        return (given,)
+    return tuple(given.values()) if isinstance(given, dict) else given
 
 
 def recipes_folder() -> Path:

@@ -23,12 +23,13 @@ from shortcut_miner.recipes.downloads import Download, download_all
 from shortcut_miner.recipes.finding import Found, find_source, held, shelf_of
 from shortcut_miner.recipes.lock import LOCK_NAME, Pin, Pins, add_to_lock, check_lock_place, pinned, read_lock
 from shortcut_miner.recipes.patience import Patience
-from shortcut_miner.recipes.recipe import Recipe, find_recipe, folder_of, read_recipe
+from shortcut_miner.recipes.recipe import Given, Recipe, find_recipe, folder_of, read_recipe
 from shortcut_miner.recipes.unpacking import unpack_members
 from shortcut_miner.storage import RUN_RECORD
 from shortcut_miner.timing import OnStage
 
 DATA_FOLDER = "shortcut-miner-data"
+Inputs = Path | tuple[Path, ...] | dict[str, Path]
 _EVERY_BUILD = ("questions.parquet", CARD, RUN_RECORD)
 _WAIT_SECONDS = 0.5
 _DEFAULT_PATIENCE = Patience()
@@ -46,7 +47,7 @@ class RecipeReport:
         What it says.
     data_dir, lock : Path
         Where the files are, and what pins them.
-    inputs : dict of str to Path or tuple of Path
+    inputs : dict of str to Path, tuple of Path or dict of str to Path
         Option of the command -> what it reads.
     found, downloaded, missing : tuple of str
         Sources that were there, that were downloaded, and that a dry run would download.
@@ -62,7 +63,7 @@ class RecipeReport:
     recipe: Recipe
     data_dir: Path
     lock: Path
-    inputs: Mapping[str, Path | tuple[Path, ...]] = dataclasses.field(default_factory=dict)
+    inputs: Mapping[str, Inputs] = dataclasses.field(default_factory=dict)
     found: tuple[str, ...] = ()
     downloaded: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
@@ -164,7 +165,7 @@ class _Gathered:
 
     there: Mapping[str, Found]
     downloads: Mapping[str, Download]
-    inputs: Mapping[str, Path | tuple[Path, ...]]
+    inputs: Mapping[str, Inputs]
 
 
 def _gather(
@@ -262,11 +263,14 @@ def _unpacked(
     return paths
 
 
-def _inputs(recipe: Recipe, paths: Mapping[str, Path]) -> dict[str, Path | tuple[Path, ...]]:
-    return {
-        option: paths[given] if isinstance(given, str) else tuple(paths[one] for one in given)
-        for option, given in recipe.inputs.items()
-    }
+def _inputs(recipe: Recipe, paths: Mapping[str, Path]) -> dict[str, Inputs]:
+    return {option: _input(given, paths) for option, given in recipe.inputs.items()}
+
+
+def _input(given: Given, paths: Mapping[str, Path]) -> Inputs:
+    if isinstance(given, dict):
+        return {name: paths[one] for name, one in given.items()}
+    return paths[given] if isinstance(given, str) else tuple(paths[one] for one in given)
 
 
 def _compare(recipe: Recipe, built: BuildReport, folder: Path) -> tuple[Check, ...]:

@@ -47,6 +47,15 @@ def official_files(world: DemoWorld, folder: Path) -> dict[str, Callable[[], byt
             {path.name: path.read_bytes() for path in (world.train_scene_graphs, world.val_scene_graphs)}
         ),
         "objectFeatures.zip": lambda: object_features(world, folder),
+        "OpenEnded_mscoco_val2014_questions.json.zip": lambda: zipped(
+            {"OpenEnded_mscoco_val2014_questions.json": world.val_questions.read_bytes()}
+        ),
+        "mscoco_val2014_annotations.json.zip": lambda: zipped(
+            {"mscoco_val2014_annotations.json": world.val_annotations.read_bytes()}
+        ),
+        "coco14_promptC_gpt3_VinVLTag_n16_repeat5_47.934998_CLIPImagequestion.json": (
+            world.shortcut_predictions.read_bytes
+        ),
         "glove.6B.zip": lambda: zipped({"glove.6B.300d.txt": glove(world)}),
     }
 

@@ -168,7 +168,7 @@ def test_the_recipes_are_those_at_the_top_of_the_repository() -> None:
         assert (recipes_folder() / path.name).read_bytes() == path.read_bytes()
     assert recipe_names() == [
         "fpvg-gqa", "gqa-ce", "gqa-ood", "pairs-vqa2", "pope-coco", "rad-vqa-cp", "rad-vqa2", "resplit-vqa2",
-        "swapmix-gqa", "vqa-ce", "vqa-ce-coco", "vqa-ce-words",
+        "slices-okvqa", "swapmix-gqa", "vqa-ce", "vqa-ce-coco", "vqa-ce-words",
     ]  # fmt: skip
 
 
