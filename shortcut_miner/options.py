@@ -7,7 +7,7 @@ outside the standard library: configs are read before anything heavy is.
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
@@ -229,6 +229,15 @@ def check_counts(**counts: int | None) -> None:
     for name, value in counts.items():
         if value is not None and not (isinstance(value, Integral) and value >= 1):
             reject(name, value, "a whole number of 1 or more")
+
+
+def check_baseline(baseline: str | None, models: Iterable[str]) -> None:
+    """Raise ConfigError for a baseline that is none of the models."""
+    known = [*models]
+    if baseline is not None and baseline not in known:
+        raise ConfigError(
+            f"baseline: got {baseline!r}, expected one of {', '.join(known)}. Name one of them."
+        )
 
 
 def check_texts(**texts: object) -> None:

@@ -18,7 +18,7 @@ from shortcut_miner.diagnostics.gqa_ood.config import ScoreConfig
 from shortcut_miner.diagnostics.gqa_ood.measured import measured, swept
 from shortcut_miner.diagnostics.gqa_ood.outputs import GqaOodFolder, read_folder
 from shortcut_miner.errors import ConfigError, SourceError
-from shortcut_miner.options import PathTexts, named_path_lists
+from shortcut_miner.options import PathTexts, check_baseline, named_path_lists
 from shortcut_miner.scoring.cell_tables import in_order
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import ALL, OVERALL
@@ -150,10 +150,7 @@ def _asked(folder: GqaOodFolder) -> pl.DataFrame:
 def _check_models(predictions: Mapping[str, object], baseline: str | None) -> None:
     if not predictions:
         raise ConfigError("predictions: got none, expected at least one. Give --predictions NAME=FILE.")
-    if baseline is not None and baseline not in predictions:
-        raise ConfigError(
-            f"baseline: got {baseline!r}, expected one of {', '.join(predictions)}. Name one of them."
-        )
+    check_baseline(baseline, predictions)
 
 
 def _judged(asked: pl.DataFrame, answers: pl.DataFrame, model: str) -> pl.DataFrame:

@@ -34,7 +34,7 @@ from shortcut_miner.diagnostics.pairs.judged import (
 )
 from shortcut_miner.diagnostics.pairs.outputs import SIDES, PairsFolder, read_folder
 from shortcut_miner.errors import ConfigError, SourceError
-from shortcut_miner.options import PathTexts, SweepScorer, named_path_lists
+from shortcut_miner.options import PathTexts, SweepScorer, check_baseline, named_path_lists
 from shortcut_miner.schemas import antecedent_columns
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
@@ -175,9 +175,7 @@ def score(
 def _check_models(models: Mapping[str, object], baseline: str | None) -> None:
     if not models:
         raise ConfigError("predictions: got none, expected at least one. Give --predictions NAME=FILE.")
-    if baseline is not None and baseline not in models:
-        known = ", ".join(models)
-        raise ConfigError(f"baseline: got {baseline!r}, expected one of {known}. Name one of them.")
+    check_baseline(baseline, models)
 
 
 def _answered(

@@ -26,7 +26,7 @@ from shortcut_miner.diagnostics.pope.outputs import read_folder, strategies_of
 from shortcut_miner.diagnostics.pope.parsing import parsed
 from shortcut_miner.diagnostics.pope.questions import asked_in_files, read_labels_again
 from shortcut_miner.errors import ConfigError, SourceError
-from shortcut_miner.options import PathTexts, named_path_lists
+from shortcut_miner.options import PathTexts, check_baseline, named_path_lists
 from shortcut_miner.publishing import Inputs
 from shortcut_miner.scoring.cell_tables import in_order
 from shortcut_miner.scoring.extraction import extract_all
@@ -224,10 +224,7 @@ def _models(named: Mapping[str, object], baseline: str | None, strategies: tuple
     if not named:
         raise ConfigError("predictions: got none, expected at least one. Give --predictions NAME=FILE.")
     models = [*dict.fromkeys(strategy_of(name, strategies)[0] for name in named)]
-    if baseline is not None and baseline not in models:
-        raise ConfigError(
-            f"baseline: got {baseline!r}, expected one of {', '.join(models)}. Name one of them."
-        )
+    check_baseline(baseline, models)
     return models
 
 

@@ -26,7 +26,7 @@ from shortcut_miner.diagnostics.rad.config import PairFiles, ScoreConfig
 from shortcut_miner.diagnostics.rad.outputs import read_folder
 from shortcut_miner.diagnostics.rad.pairs import aligned_files, aligned_folder
 from shortcut_miner.errors import ConfigError, examples
-from shortcut_miner.options import PathTexts, named_path_lists, option_name
+from shortcut_miner.options import PathTexts, check_baseline, named_path_lists, option_name
 from shortcut_miner.scoring.extraction import extract_all
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.timing import OnStage
@@ -209,7 +209,4 @@ def _check_models(
             f"{examples(augmented) or 'none'}, expected the same models on both sides. "
             "Give --original NAME=FILE and --augmented NAME=FILE for each."
         )
-    if baseline is not None and baseline not in original:
-        raise ConfigError(
-            f"baseline: got {baseline!r}, expected one of {', '.join(original)}. Name one of them."
-        )
+    check_baseline(baseline, original)

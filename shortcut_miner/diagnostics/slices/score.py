@@ -20,7 +20,7 @@ from shortcut_miner.diagnostics.slices.outputs import SlicesFolder, read_folder,
 from shortcut_miner.encoding import build_vocabulary, encode_item_lists
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.mining.frames.rules import encode_rules
-from shortcut_miner.options import PathTexts, named_path_lists
+from shortcut_miner.options import PathTexts, check_baseline, named_path_lists
 from shortcut_miner.scoring.intervals import compare, summarise
 from shortcut_miner.scoring.least_difference import least_difference_note
 from shortcut_miner.scoring.tables import PaperColumns
@@ -95,10 +95,7 @@ def score(
     models = named_path_lists("predictions", predictions)
     if not models:
         raise ConfigError("predictions: got no models, expected one at least. Give NAME=FILE.")
-    if config.baseline is not None and config.baseline not in models:
-        raise ConfigError(
-            f"baseline: got {config.baseline!r}, expected one of {', '.join(models)}. Name one of them."
-        )
+    check_baseline(config.baseline, models)
     folder = read_folder(path)
     recorded = dataclasses.asdict(config) | {"build": folder.manifest["config"]}
     inputs: dict[str, Any] = {

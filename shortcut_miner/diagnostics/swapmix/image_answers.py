@@ -38,16 +38,14 @@ def read_image_answers(path: Path, known: pl.Series, options: AnswerOptions) -> 
     SourceError
         Some ids are those of images, and others are not, or rows are bad or there twice.
     """
-    lenient = dataclasses.replace(options, on_bad_row="skip", on_duplicate="first")
     try:
-        some = read_answers(path, lenient).table["question_id"]
+        reading = read_answers(path, options)
     except SourceError:
+        if _are_of_images(path, options):
+            raise
         return None
-    if len(some) and not some.str.contains(MARK, literal=True).any():
-        return None
-    reading = read_answers(path, options)
     ids = reading.table["question_id"]
-    if not len(ids):
+    if not ids.str.contains(MARK, literal=True).any():
         return None
     strange = ids.filter(~ids.str.contains(_IMAGE_ID))
     if len(strange):
@@ -60,3 +58,13 @@ def read_image_answers(path: Path, known: pl.Series, options: AnswerOptions) -> 
         question_id=parts["question"], perturbation=parts["perturbation"].cast(pl.Int64)
     )
     return with_known_ids(dataclasses.replace(reading, table=table), known)
+
+
+def _are_of_images(path: Path, options: AnswerOptions) -> bool:
+    """Return whether a file with rows that don't fit holds answers to images, or none that fits."""
+    lenient = dataclasses.replace(options, on_bad_row="skip", on_duplicate="first")
+    try:
+        ids = read_answers(path, lenient).table["question_id"]
+    except SourceError:
+        return False
+    return not len(ids) or bool(ids.str.contains(MARK, literal=True).any())

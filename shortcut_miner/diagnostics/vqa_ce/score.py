@@ -30,7 +30,7 @@ from shortcut_miner.diagnostics.vqa_ce.exploited import exploited_shortcuts
 from shortcut_miner.diagnostics.vqa_ce.outputs import VqaCeFolder, read_folder
 from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.options import PathTexts, Scorer, named_path_lists
+from shortcut_miner.options import PathTexts, Scorer, check_baseline, named_path_lists
 from shortcut_miner.scoring.accuracy import score_questions
 from shortcut_miner.scoring.extraction import extract_all, sentence_warning
 from shortcut_miner.scoring.intervals import compare, summarise
@@ -333,6 +333,4 @@ def _check_names(predictions: Mapping[str, PathTexts], config: ScoreConfig) -> N
             f"predictions: got the name {taken[0]!r}, expected another: it stands for the rule classifier. "
             "Rename the model."
         )
-    if config.baseline is not None and config.baseline not in {*predictions, *CLASSIFIERS}:
-        known = ", ".join([*predictions, *CLASSIFIERS])
-        raise ConfigError(f"baseline: got {config.baseline!r}, expected one of {known}. Name one of them.")
+    check_baseline(config.baseline, (*predictions, *CLASSIFIERS))
