@@ -35,8 +35,8 @@ from shortcut_miner.encoding import (
     encode_rows,
     encode_training,
     keep_top_answers,
-    numbers_of,
 )
+from shortcut_miner.item_lists import numbers_of
 from shortcut_miner.mining.evidence.family import searched_family
 from shortcut_miner.mining.evidence.row_sums import prior_confidence
 from shortcut_miner.mining.evidence.significance import family_q, fisher_log10_p

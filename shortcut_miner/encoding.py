@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from shortcut_miner.columnar import arrow_series
 from shortcut_miner.errors import ConfigError, SchemaError, examples
+from shortcut_miner.item_lists import ItemLists, distinct_items, numbers_of
 from shortcut_miner.options import AnswerTies, ItemKinds, Tokenizer
 from shortcut_miner.tokenizers import tokenize
 from shortcut_miner.transactions import KINDS, Transactions, Vocabulary
@@ -92,11 +93,11 @@ def build_vocabulary(
         .sort("count", "answer")
     )
     return Vocabulary(
-        words=_distinct(words),
-        objects=_distinct(objects),
+        words=distinct_items(words),
+        objects=distinct_items(objects),
         answers=by_answer["answer"],
         answer_counts=by_answer["count"].to_numpy(),
-        attributes=None if attributes is None else _distinct(attributes),
+        attributes=None if attributes is None else distinct_items(attributes),
     )
 
 
@@ -129,16 +130,16 @@ def encode_training(
     Transactions
         One row a question, in the order given.
     """
-    pairs: dict[str, pl.DataFrame] = {}
+    listed: dict[str, ItemLists] = {}
     if items != "objects":
-        pairs["words"] = _word_items(questions, tokenizer)
+        listed["words"] = _words(questions, tokenizer)
     if items != "words":
-        pairs["objects"] = _object_items(questions, labels, score_threshold)
+        listed["objects"] = _objects(questions, labels, score_threshold).with_used_names()
     if "attributes" in questions.columns:
-        pairs["attributes"] = _listed_items(questions["attributes"])
-    words, objects, attributes = (pairs[kind]["item"] if kind in pairs else None for kind in KINDS)
+        listed["attributes"] = ItemLists.of_lists(questions["attributes"])
+    words, objects, attributes = (listed[kind].names if kind in listed else None for kind in KINDS)
     vocabulary = build_vocabulary(words, objects, questions["answer"], attributes=attributes)
-    return _encode(questions["answer"], pairs, vocabulary)
+    return _encode(questions["answer"], listed, vocabulary)
 
 
 def encode_rows(
@@ -154,19 +155,19 @@ def encode_rows(
     Items that the vocabulary lacks are left out; answers that it lacks get class -1. See
     :func:`encode_training` for the parameters.
     """
-    pairs: dict[str, pl.DataFrame] = {}
+    listed: dict[str, ItemLists] = {}
     if len(vocabulary.words):
-        pairs["words"] = _word_items(questions, tokenizer)
+        listed["words"] = _words(questions, tokenizer, vocabulary.words)
     if len(vocabulary.objects):
-        pairs["objects"] = _object_items(questions, labels, score_threshold)
+        listed["objects"] = _objects(questions, labels, score_threshold, vocabulary.objects)
     if vocabulary.attributes is not None:
         if "attributes" not in questions.columns:
             raise ConfigError(
                 "attributes: got questions without any, expected those of the training questions. "
                 "Give all questions the same item columns."
             )
-        pairs["attributes"] = _listed_items(questions["attributes"])
-    return _encode(questions["answer"], pairs, vocabulary)
+        listed["attributes"] = ItemLists.of_lists(questions["attributes"], vocabulary.attributes)
+    return _encode(questions["answer"], listed, vocabulary)
 
 
 def encode_item_lists(rows: pl.DataFrame, vocabulary: Vocabulary) -> Transactions:
@@ -179,7 +180,11 @@ def encode_item_lists(rows: pl.DataFrame, vocabulary: Vocabulary) -> Transaction
     vocabulary : Vocabulary
         Items that it lacks are left out; answers that it lacks get class -1.
     """
-    listed = {kind: _listed_items(rows[kind]) for kind in vocabulary.names if kind in rows.columns}
+    listed = {
+        kind: ItemLists.of_lists(rows[kind], names)
+        for kind, names in vocabulary.names.items()
+        if kind in rows.columns
+    }
     return _encode(rows["answer"], listed, vocabulary)
 
 
@@ -285,22 +290,30 @@ def checked_weights(weights: Sequence[int] | None, rows: int) -> npt.NDArray[np.
     return counts.astype(np.int64)
 
 
-def _word_items(questions: pl.DataFrame, tokenizer: Tokenizer) -> pl.DataFrame:
-    """Return (row UInt32, item String): the tokens of each question, with repeats."""
-    return _listed_items(tokenize(questions["question"], tokenizer))
+def _words(questions: pl.DataFrame, tokenizer: Tokenizer, names: pl.Series | None = None) -> ItemLists:
+    """Return the words of each question; a text is read once, however often it is asked."""
+    texts = questions["question"]
+    distinct = texts.drop_nulls().unique()
+    words = ItemLists.of_lists(tokenize(distinct, tokenizer), names)
+    return words.taken(texts.cast(pl.Enum(distinct)).to_physical())
 
 
-def _object_items(
-    questions: pl.DataFrame, labels: pl.DataFrame | None, score_threshold: float
-) -> pl.DataFrame:
-    """Return (row UInt32, item String): the question's own labels, or its image's over the threshold."""
+def _objects(
+    questions: pl.DataFrame,
+    labels: pl.DataFrame | None,
+    score_threshold: float,
+    names: pl.Series | None = None,
+) -> ItemLists:
+    """Return the question's own labels, or its image's over the threshold."""
     if "labels" in questions.columns:
-        return _listed_items(questions["labels"])
+        return ItemLists.of_lists(questions["labels"], names)
     if labels is None:
         raise no_labels()
-    certain = certain_labels(labels, score_threshold)
-    rows = questions.lazy().select("image_id").with_row_index("row")
-    return rows.join(certain, on="image_id", how="inner").select("row", "item").collect()
+    certain = labels.lazy().filter(is_certain_label(score_threshold)).select("image_id", "label").collect()
+    images = pl.Enum(certain["image_id"].unique())
+    image = certain["image_id"].cast(images).to_physical().to_numpy()
+    of_images = ItemLists.of(image, certain["label"], len(images.categories), names)
+    return of_images.taken(questions["image_id"].cast(images, strict=False).to_physical())
 
 
 def certain_labels(labels: pl.DataFrame, score_threshold: float) -> pl.LazyFrame:
@@ -330,27 +343,6 @@ def null_items(what: str, rows: Iterable[int], total: int | None = None) -> Sche
     )
 
 
-def _listed_items(lists: pl.Series) -> pl.DataFrame:
-    """Return (row UInt32, item String) from a column of lists."""
-    listed = lists.rename("item").to_frame().with_row_index("row")
-    return listed.explode("item", empty_as_null=False).drop_nulls("item")
-
-
-def _distinct(items: pl.Series | None) -> pl.Series:
-    """Return the distinct strings of a column of strings or of lists, ascending."""
-    if items is None:
-        return pl.Series("item", [], dtype=pl.String)
-    if isinstance(items.dtype, pl.List):
-        items = items.filter(items.list.len() > 0).explode()
-    return items.drop_nulls().unique().sort()
-
-
-def numbers_of(strings: pl.Series, vocabulary: pl.Series) -> npt.NDArray[np.int32]:
-    """Return the position of each string in `vocabulary` (unique), -1 where it is missing."""
-    positions = strings.cast(pl.Enum(vocabulary), strict=False).to_physical()
-    return positions.cast(pl.Int32).fill_null(-1).to_numpy()
-
-
 def string_lists(
     offsets: npt.NDArray[np.int64], numbers: npt.NDArray[np.int32], names: pl.Series
 ) -> pl.Series:
@@ -362,24 +354,24 @@ def string_lists(
     return arrow_series(pa.Array.from_buffers(lists, len(offsets) - 1, buffers, children=[flat]))
 
 
-def _encode(answers: pl.Series, pairs: Mapping[str, pl.DataFrame], vocabulary: Vocabulary) -> Transactions:
-    """Return CSR rows from (row, item) pairs by kind: numbered, sorted, without repeats."""
-    rows, item_count = len(answers), vocabulary.item_count
-    keys = [np.empty(0, np.int64)]
-    for (kind, names), first in zip(vocabulary.names.items(), vocabulary.first_items[:-1], strict=True):
-        if kind in pairs and len(names):
-            number = numbers_of(pairs[kind]["item"], names)
-            row = pairs[kind]["row"].to_numpy().astype(np.int64)
-            keys.append((row * item_count + number + first)[number >= 0])
-    key = np.sort(np.concatenate(keys))
-    key = key[np.concatenate(([True], key[1:] != key[:-1]))[: len(key)]]
-    row, item = np.divmod(key, max(item_count, 1))
-    offsets = np.zeros(rows + 1, np.int64)
-    np.cumsum(np.bincount(row, minlength=rows), out=offsets[1:])
+def _encode(answers: pl.Series, listed: Mapping[str, ItemLists], vocabulary: Vocabulary) -> Transactions:
+    """Return rows of the items of all kinds, those of one kind after another."""
+    offsets = np.zeros(len(answers) + 1, np.int64)
+    for one in listed.values():
+        offsets += one.offsets
+    items, place = np.empty(offsets[-1], np.int32), offsets[:-1].copy()
+    for kind, first in zip(vocabulary.names, vocabulary.first_items[:-1], strict=True):
+        if kind in listed:
+            one = listed[kind]
+            lengths = np.diff(one.offsets)
+            items[np.repeat(place - one.offsets[:-1], lengths) + np.arange(len(one.numbers))] = (
+                one.numbers + np.int32(first)
+            )
+            place += lengths
     return Transactions(
         offsets=offsets,
-        items=item.astype(np.int32),
+        items=items,
         classes=numbers_of(answers, vocabulary.answers),
-        weights=np.ones(rows, np.int64),
+        weights=np.ones(len(answers), np.int64),
         vocabulary=vocabulary,
     )

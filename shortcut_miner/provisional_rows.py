@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shortcut_miner.encoding import build_vocabulary, numbers_of
+from shortcut_miner.encoding import build_vocabulary
+from shortcut_miner.item_lists import numbers_of
 from shortcut_miner.options import AnswerTies
 from shortcut_miner.row_files import RowFiles, RowWriter
 from shortcut_miner.row_merging import Ints, Numbers, positions_of

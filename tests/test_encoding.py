@@ -17,10 +17,10 @@ from shortcut_miner.encoding import (
     encode_rows,
     encode_training,
     keep_top_answers,
-    numbers_of,
     with_item_lists,
 )
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.item_lists import numbers_of
 from shortcut_miner.transactions import Transactions, Vocabulary
 
 WORDS = st.sampled_from(["dog", "is", "Is", "it's", "what", "red", "é"])

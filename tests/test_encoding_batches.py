@@ -19,10 +19,10 @@ from shortcut_miner.encoding import (
     encode_item_table,
     encode_training,
     keep_top_answers,
-    numbers_of,
 )
 from shortcut_miner.encoding_batches import encode_item_batches, encode_training_batches
 from shortcut_miner.errors import ConfigError, SchemaError
+from shortcut_miner.item_lists import numbers_of
 from shortcut_miner.mining.frames.tables import encode_answered
 from shortcut_miner.row_files import RowFiles
 from shortcut_miner.transactions import Transactions, Vocabulary

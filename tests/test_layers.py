@@ -40,7 +40,7 @@ LAYERS = (
         "row_files",
         "row_arrays",
     ),
-    ("sources", "encoding", "encoding_batches", "provisional_rows"),
+    ("sources", "item_lists", "encoding", "encoding_batches", "provisional_rows"),
     ("mining", "scoring"),
     ("datasets",),
     ("diagnostics",),

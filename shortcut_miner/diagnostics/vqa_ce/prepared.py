@@ -13,10 +13,10 @@ from shortcut_miner.encoding import (
     encode_rows,
     encode_training,
     keep_top_answers,
-    numbers_of,
 )
 from shortcut_miner.errors import SourceError
 from shortcut_miner.frame_blocks import Frames, HeldFrames
+from shortcut_miner.item_lists import numbers_of
 from shortcut_miner.mining.evidence.verdicts import is_held_out
 from shortcut_miner.mining.matches import Accepted
 from shortcut_miner.row_files import RowFiles

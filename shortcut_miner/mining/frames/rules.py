@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from shortcut_miner.encoding import numbers_of, string_lists
+from shortcut_miner.encoding import string_lists
+from shortcut_miner.item_lists import numbers_of
 from shortcut_miner.mining.evidence.measures import with_measures
 from shortcut_miner.mining.rules import RuleArrays, modalities
 from shortcut_miner.mining.threads import blocks

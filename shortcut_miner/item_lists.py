@@ -1,0 +1,81 @@
+"""Items of one kind, as numbers, a list a row."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+
+class ItemLists(NamedTuple):
+    """Items of one kind: row r has ``numbers[offsets[r]:offsets[r + 1]]``.
+
+    Attributes
+    ----------
+    offsets : int64[rows + 1]
+    numbers : int32[items]
+        Places in `names`, ascending in each row, none twice.
+    names : pl.Series
+        String, ascending.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    numbers: npt.NDArray[np.int32]
+    names: pl.Series
+
+    @classmethod
+    def of(
+        cls, row: npt.NDArray[np.integer], items: pl.Series, rows: int, names: pl.Series | None = None
+    ) -> Self:
+        """Return the items of rows, from pairs of both, without those that `names`, if given, lack."""
+        names = distinct_items(items) if names is None else names
+        numbers = numbers_of(items, names)
+        bits = len(names).bit_length()
+        keys = pl.Series((row.astype(np.int64) << bits) | numbers)
+        if numbers.min(initial=0) < 0:
+            keys = keys.filter(pl.Series(numbers >= 0))
+        key = keys.sort().to_numpy()
+        is_repeated = key[1:] == key[:-1]
+        if is_repeated.any():
+            key = key[np.concatenate(([True], ~is_repeated))]
+        offsets = np.searchsorted(key, np.arange(rows + 1) << bits)
+        return cls(offsets, (key & ((1 << bits) - 1)).astype(np.int32), names)
+
+    @classmethod
+    def of_lists(cls, lists: pl.Series, names: pl.Series | None = None) -> Self:
+        """Return the items of a column of lists (List[String]; null = none)."""
+        listed = lists.rename("item").to_frame().with_row_index("row")
+        pairs = listed.explode("item", empty_as_null=False).drop_nulls("item")
+        return cls.of(pairs["row"].to_numpy(), pairs["item"], len(lists), names)
+
+    def taken(self, which: pl.Series) -> Self:
+        """Return the rows of these numbers, with nothing in those of null."""
+        lengths = np.append(np.diff(self.offsets), 0)
+        rows = which.cast(pl.Int64).fill_null(len(lengths) - 1).to_numpy()
+        offsets = np.concatenate(([0], np.cumsum(lengths[rows])))
+        first = self.offsets[rows] - offsets[:-1]
+        numbers = self.numbers[np.arange(offsets[-1]) + np.repeat(first, np.diff(offsets))]
+        return type(self)(offsets, numbers, self.names)
+
+    def with_used_names(self) -> Self:
+        """Return the same items with the names that occur."""
+        is_used = np.bincount(self.numbers, minlength=len(self.names)) > 0
+        if is_used.all():
+            return self
+        renumbered = (np.cumsum(is_used) - 1).astype(np.int32)
+        return type(self)(self.offsets, renumbered[self.numbers], self.names.filter(pl.Series(is_used)))
+
+
+def numbers_of(strings: pl.Series, vocabulary: pl.Series) -> npt.NDArray[np.int32]:
+    """Return the position of each string in `vocabulary` (unique), -1 where it is missing."""
+    positions = strings.cast(pl.Enum(vocabulary), strict=False).to_physical()
+    return positions.cast(pl.Int32).fill_null(-1).to_numpy()
+
+
+def distinct_items(items: pl.Series | None) -> pl.Series:
+    """Return the distinct strings of a column of strings or of lists, ascending."""
+    if items is None:
+        return pl.Series("item", [], dtype=pl.String)
+    if isinstance(items.dtype, pl.List):
+        items = items.filter(items.list.len() > 0).explode()
+    return items.drop_nulls().unique().sort()
