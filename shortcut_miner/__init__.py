@@ -1,19 +1,16 @@
 """Mine multimodal shortcuts from VQA data and build the datasets that expose them.
 
-The rooms, such as ``vqa_ce``, each have ``build`` and ``score`` (see :mod:`shortcut_miner.rooms`). All other
-names are loaded when first used (PEP 562), so that importing the package, or asking for a command's help,
-loads neither Polars nor numba.
+The rooms, such as ``vqa_ce``, each have ``build`` and ``score`` (see :mod:`shortcut_miner.rooms`). All names
+are loaded when first used (PEP 562), so that importing the package, or asking for a command's help, loads
+neither Polars nor numba.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from shortcut_miner.errors import ShortcutMinerError as ShortcutMinerError
-from shortcut_miner.rooms import *  # noqa: F403
 from shortcut_miner.rooms import NAMES as _ROOMS
 from shortcut_miner.version import __version__ as __version__
-
-globals().pop("NAMES")  # of the star import, the rooms alone are meant
 
 if TYPE_CHECKING:
     from shortcut_miner.comparing import power as power
@@ -31,13 +28,14 @@ if TYPE_CHECKING:
     from shortcut_miner.recipes.run import run_recipe as run_recipe
     from shortcut_miner.repeating import repeat as repeat
     from shortcut_miner.report.report import write_html_report as write_html_report
+    from shortcut_miner.rooms import *  # noqa: F403
     from shortcut_miner.scoring.accuracy import score_questions as score_questions
     from shortcut_miner.sources.answers.predictions import read_predictions as read_predictions
     from shortcut_miner.sources.opening.limits import max_unpacked as max_unpacked
     from shortcut_miner.sources.questions.vqa import read_vqa as read_vqa
     from shortcut_miner.verifying import verify as verify
 
-_LAZY = {
+_LAZY = {name: ("shortcut_miner.rooms", name) for name in _ROOMS} | {
     "mine_rules": ("shortcut_miner.mining.frames.tables", "mine_rules"),
     "match_rules": ("shortcut_miner.mining.frames.tables", "match_rules"),
     "to_mlxtend": ("shortcut_miner.mining.frames.mlxtend", "to_mlxtend"),

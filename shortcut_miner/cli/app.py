@@ -2,7 +2,7 @@
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cyclopts import App, Parameter
 
@@ -15,7 +15,7 @@ from shortcut_miner.version import __version__
 if TYPE_CHECKING:
     from rich.console import Console
 
-# Their modules are loaded when they run.
+# Their modules are loaded when they run; a room's when its commands are asked about.
 _OTHER_COMMANDS = (
     Command(
         ("demo",),
@@ -116,20 +116,19 @@ _OTHER_COMMANDS = (
         f"{ENTER}\nshortcut-miner inspect world/image_to_detection.json vqa-ce",
     ),
 )
-_ROOMS = tuple(import_module(f"shortcut_miner.cli.{name}") for name in rooms.NAMES)
-COMMANDS: tuple[Command, ...] = (
-    *(command for room in _ROOMS for command in room.COMMANDS),
-    *_OTHER_COMMANDS,
-    *recipe.COMMANDS,
-)
-
 _EXIT_CODES = """\
 Exit codes: 0 done; 1 a check failed; 2 bad usage or bad input; 3 finished but incomplete;
 101 a bug in shortcut-miner; 130 interrupted."""
 
 
-def build_app() -> App:
-    """Return the command line application."""
+def commands() -> tuple[Command, ...]:
+    """Return all commands, those of the rooms first."""
+    of_rooms = (command for name in rooms.NAMES for command in _room(name).COMMANDS)
+    return (*of_rooms, *_OTHER_COMMANDS, *recipe.COMMANDS)
+
+
+def build_app(asked: str = "") -> App:
+    """Return the command line application, or as much of it as a command line that begins so needs."""
     app = App(
         name="shortcut-miner",
         help="Mine multimodal shortcuts from VQA data and build the datasets that expose them.",
@@ -141,7 +140,7 @@ def build_app() -> App:
         suppress_keyboard_interrupt=False,
         console=_console_for_help(),
     )
-    for room in _ROOMS:
+    for room in map(_room, _needed_rooms(asked)):
         group = App(name=room.COMMANDS[0].words[0], help=room.HELP)
         app.command(group)
         for command in room.COMMANDS:
@@ -150,6 +149,19 @@ def build_app() -> App:
         _register(app, command)
     app.command(_recipe_group())
     return app
+
+
+def _needed_rooms(asked: str) -> tuple[str, ...]:
+    """Return the rooms to load for a command line with this first word: its own, or none, or for help all."""
+    if asked in rooms.WORDS:
+        return (rooms.NAMES[rooms.WORDS.index(asked)],)
+    is_other = any(command.words[0] == asked for command in (*_OTHER_COMMANDS, *recipe.COMMANDS))
+    return () if is_other else rooms.NAMES
+
+
+def _room(name: str) -> Any:
+    """Return the module with a room's commands."""
+    return import_module(f"shortcut_miner.cli.{name}")
 
 
 def _recipe_group() -> App:

@@ -39,8 +39,9 @@ def run(tokens: Sequence[str]) -> int:
     _never_fail_on_letters()
     try:
         # In a context of its own: what one run is allowed to unpack, the next isn't.
+        app = build_app(*tokens[:1])
         result = contextvars.copy_context().run(
-            build_app(), list(tokens), exit_on_error=False, print_error=False, result_action="return_value"
+            app, list(tokens), exit_on_error=False, print_error=False, result_action="return_value"
         )
         sys.stdout.flush()
         return result if isinstance(result, int) else DONE

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import shortcut_miner
-from shortcut_miner.cli.app import COMMANDS, build_app
+from shortcut_miner.cli.app import build_app, commands
 from shortcut_miner.cli.command import Command
 
 PACKAGE = Path(shortcut_miner.__file__).parent
@@ -178,7 +178,7 @@ def commands_in(text: str) -> list[Command]:
     words = {*re.findall(r"[\w-]+", text)}
     return [
         command
-        for command in COMMANDS
+        for command in commands()
         if (len(command.words) > 1 and words >= {*command.words})
         or f"shortcut-miner {command.words[0]} " in f"{text} "
     ]
@@ -208,7 +208,7 @@ def told_by(command: Command) -> set[tuple[str, str]]:
     }
 
 
-OWN = [command for command in COMMANDS if " ".join(command.words) not in OF_OTHERS]
+OWN = [command for command in commands() if " ".join(command.words) not in OF_OTHERS]
 
 
 @pytest.mark.parametrize("command", OWN, ids=lambda command: " ".join(command.words))
@@ -225,7 +225,7 @@ def test_messages_name_options_that_the_command_has(command: Command) -> None:
 
 @pytest.mark.parametrize("name", OF_OTHERS)
 def test_texts_about_other_commands_name_options_of_theirs(name: str) -> None:
-    (command,) = (one for one in COMMANDS if " ".join(one.words) == name)
+    (command,) = (one for one in commands() if " ".join(one.words) == name)
     options = {option for one in OWN for option in options_of(one)}
     assert {option for _, option in told_by(command)} <= options
 
@@ -245,7 +245,7 @@ def test_texts_that_send_a_file_elsewhere_name_options_of_that_command(module: s
 
 def test_what_is_said_where_is_found() -> None:
     """The walk sees messages of readers, of shared code and of options, through calls and tables."""
-    (score,) = (one for one in COMMANDS if one.words == ("vqa-ce", "score"))
+    (score,) = (one for one in commands() if one.words == ("vqa-ce", "score"))
     told = told_by(score)
     for place, option in (
         ("sources.answers.answer_column.check_columns", "--columns"),

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from cli.commands import RunCli, options, tiny_world, write_world
 
-from shortcut_miner.cli.app import COMMANDS, build_app
+from shortcut_miner.cli.app import build_app, commands
 from shortcut_miner.cli.command import Command
 from shortcut_miner.cli.options import METHOD
 
@@ -125,7 +125,7 @@ def test_score_and_sweep_take_a_file_too(
     assert swept.json == plain.json
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.words))
+@pytest.mark.parametrize("command", commands(), ids=lambda command: " ".join(command.words))
 def test_every_option_of_a_file_is_as_strict_as_python(
     command: Command, run_cli: RunCli, tmp_path: Path
 ) -> None:

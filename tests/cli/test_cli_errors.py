@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 from cli.commands import CHECKOUT, RunCli, options, tiny_world, write_world
 
-from shortcut_miner.cli.app import COMMANDS, build_app
+from shortcut_miner.cli.app import build_app, commands
 from shortcut_miner.cli.command import Command
 from shortcut_miner.cli.run import run
 from shortcut_miner.mining.frames import lookup
@@ -137,7 +137,7 @@ def test_every_command_that_needs_something_is_listed() -> None:
         hints = [hint for one in arguments for hint in (one.hint, *get_args(one.hint))]
         return any(one.required for one in arguments) or any(hasattr(hint, "ways") for hint in hints)
 
-    found = {" ".join(command.words) for command in COMMANDS if needs(command)}
+    found = {" ".join(command.words) for command in commands() if needs(command)}
     assert found == {*NEEDED_BY} - {"mine"}  # whose table may be left out, for a shard
 
 
@@ -174,7 +174,7 @@ def test_the_other_way_to_give_questions_is_not_missing(run_cli: RunCli) -> None
 
 
 @pytest.mark.parametrize("last", [(), ("--quiet",)])
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command.words))
+@pytest.mark.parametrize("command", commands(), ids=lambda command: " ".join(command.words))
 def test_every_option_without_its_value_is_told(
     command: Command, last: tuple[str, ...], run_cli: RunCli
 ) -> None:

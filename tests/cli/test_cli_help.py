@@ -9,11 +9,12 @@ import pytest
 from cli.commands import CHECKOUT, RunCli
 from PIL import Image
 
-from shortcut_miner.cli.app import COMMANDS, build_app
+from shortcut_miner.cli.app import build_app, commands
 from shortcut_miner.cli.command import Command
+from shortcut_miner.rooms import NAMES
 
-GROUPS = list(dict.fromkeys(command.words[0] for command in COMMANDS if len(command.words) == 2))
-PAGES = [(), *((group,) for group in GROUPS), *(command.words for command in COMMANDS)]
+GROUPS = list(dict.fromkeys(command.words[0] for command in commands() if len(command.words) == 2))
+PAGES = [(), *((group,) for group in GROUPS), *(command.words for command in commands())]
 WRITING = {
     "demo", "build", "score", "sweep", "mine", "merge", "repeat", "report", "export", "recipe", "explain",
     "show", "power", "images", "leak-check",
@@ -30,14 +31,30 @@ def name_of(words: tuple[str, ...]) -> str:
 
 def test_every_command_of_the_application_is_in_the_list() -> None:
     app = build_app()
-    assert set(app) - {"--help", "-h", "--version"} == {command.words[0] for command in COMMANDS}
+    assert set(app) - {"--help", "-h", "--version"} == {command.words[0] for command in commands()}
     for group in GROUPS:
-        assert set(app[group]) - {"--help", "-h", "--version"} == {
-            command.words[1] for command in COMMANDS if command.words[0] == group and len(command.words) == 2
-        }
+        words = {command.words[1] for command in commands() if command.words[0] == group != command.words[-1]}
+        assert set(app[group]) - {"--help", "-h", "--version"} == words
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: name_of(command.words))
+@pytest.mark.parametrize("command", commands(), ids=lambda command: name_of(command.words))
+def test_a_command_line_has_its_own_command(command: Command) -> None:
+    app, whole = build_app(command.words[0]), build_app()
+    for word in command.words:
+        app, whole = app[word], whole[word]
+    assert (app.name, app.help, app.help_epilogue) == (whole.name, whole.help, whole.help_epilogue)
+
+
+def test_only_the_rooms_that_are_needed_are_loaded() -> None:
+    code = "import sys; from shortcut_miner.cli.run import run; run(sys.argv[1:]); print(*sys.modules)"
+    for words, needed in (("rules",), set()), (("rad", "build"), {"rad"}):
+        command = [sys.executable, "-c", code, *words, "--help"]
+        told = subprocess.run(command, capture_output=True, text=True, check=True)
+        loaded = {name for name in NAMES if f"shortcut_miner.cli.{name}" in told.stdout.split()}
+        assert loaded == needed
+
+
+@pytest.mark.parametrize("command", commands(), ids=lambda command: name_of(command.words))
 def test_every_command_has_help_an_example_and_the_common_options(command: Command, run_cli: RunCli) -> None:
     ran = run_cli(*command.words, "--help")
     assert (ran.code, ran.err) == (0, "")
@@ -53,7 +70,7 @@ def test_every_command_has_help_an_example_and_the_common_options(command: Comma
     assert ("--dry-run" in ran.out, "--out" in ran.out) == (is_writing or is_work, is_writing)
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: name_of(command.words))
+@pytest.mark.parametrize("command", commands(), ids=lambda command: name_of(command.words))
 def test_every_option_says_what_it_does(command: Command) -> None:
     app = build_app()
     for word in command.words:
@@ -149,7 +166,7 @@ def write_images(demo: Path) -> None:
 def test_the_examples_run_after_the_demo(
     run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    demo_first = sorted(COMMANDS, key=lambda command: command.words != ("demo",))
+    demo_first = sorted(commands(), key=lambda command: command.words != ("demo",))
     for command in demo_first:
         monkeypatch.chdir(tmp_path)
         if command.words == ("fpvg", "images"):

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from cli.commands import CHECKOUT, RunCli, options
 
-from shortcut_miner.cli.app import COMMANDS as APP_COMMANDS
+from shortcut_miner.cli.app import commands
 from shortcut_miner.cli.layout import text_width
 from shortcut_miner.cli.run import run
 
@@ -301,7 +301,7 @@ def test_file_names_cannot_act_on_the_terminal(run_cli: RunCli, built: Path, tmp
 
 def test_help_breaks_nothing_at_80_columns_and_has_no_style_without_colour(on_terminal: OnTerminal) -> None:
     frame = re.compile("[│╭╮╰╯─]")
-    for command in APP_COMMANDS:
+    for command in commands():
         wide, narrow = (on_terminal(width, *command.words, "--help")[1] for width in (400, 80))
         assert "\x1b" not in narrow
         assert {*frame.sub(" ", narrow).split()} <= {*frame.sub(" ", wide).split()}, command.words

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sources.corpus import CORPUS, NOT_READ, OF_OTHERS, READ_TWICE, TABLES, readers, table_readers
 
-from shortcut_miner.cli.app import COMMANDS
+from shortcut_miner.cli.app import commands
 from shortcut_miner.cli.inspect import find_out
 from shortcut_miner.cli.run import run
 from shortcut_miner.errors import ShortcutMinerError, SourceError
@@ -147,17 +147,17 @@ def test_what_no_command_reads_is_named(kind: str, tmp_path: Path) -> None:
 
 
 def test_options_that_messages_name_are_there(capsys: pytest.CaptureFixture[str]) -> None:
-    rooms = [one.words for one in COMMANDS if one.words[-1] in ("build", "score")]
+    rooms = [one.words for one in commands() if one.words[-1] in ("build", "score")]
     assert all(run([*words, "--help"]) == 0 for words in rooms)
     told = {*re.findall(r"--[a-z-]+", capsys.readouterr().out)}
     named = {found.goes_to for found in all_formats()} | {goes_to for _, goes_to in TABLES.values()}
     named |= {goes_to for _, _, goes_to in OF_OTHERS.values()}
     named.add(VECTORS_GO_TO)
     assert {option for text in named for option in re.findall(r"--[a-z-]+", text)} <= told
-    commands = re.findall(
+    named_commands = re.findall(
         r"\b(?:vqa-ce|rad|fpvg|swapmix|pairs|slices|resplit) (?:build|score)", " ".join(named)
     )
-    assert {tuple(command.split()) for command in commands} <= {*rooms}
+    assert {tuple(command.split()) for command in named_commands} <= {*rooms}
 
 
 # ---- no mutant of a file makes a reader fail in another way ----
