@@ -56,7 +56,16 @@ def _write_others(folder: Path, found: Shortcuts, config: VqaCeConfig, provenanc
     """Write the tables that have no row a question, one after another."""
     for name, blocks in blocks_of(found, config).items():
         if name not in _OF_ROWS:
-            write_blocks(folder, provenance, name, blocks())
+            write_blocks(folder, provenance, name, _ahead(blocks()))
+
+
+def _ahead(blocks: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    """Give blocks, of which the next is made in a thread of its own meanwhile."""
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = pool.submit(next, blocks, None)
+            yield block
 
 
 # ---- tables of rules ----
