@@ -162,6 +162,18 @@ def test_annotations_of_a_set_with_answers_are_told(write: Write, name: str) -> 
     )
 
 
+@pytest.mark.parametrize("name", [*SHAPES, "VQA", "GQA folder"])
+def test_columns_of_a_set_are_refused(write: Write, name: str, tmp_path: Path) -> None:
+    path = tmp_path if name == "GQA folder" else write("set.json", SHAPES.get(name, ("", {}))[1])
+    more = write("a.json", {"annotations": []}) if name == "VQA" else None
+    with pytest.raises(ConfigError) as caught:
+        read_questions(path, more, column_names("question=text,answer=answer"))
+    assert str(caught.value) == (
+        f"columns: got question=text for {path}, expected none: it is of a released set, whose fields are "
+        "known. Leave out --columns, or give a table."
+    )
+
+
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_first_questions_alone(write: Write, name: str) -> None:
     path = write("set.json", SHAPES[name][1])

@@ -7,15 +7,16 @@ import polars as pl
 
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.gqa_ood.config import GqaOodConfig, GqaOodFiles
-from shortcut_miner.diagnostics.gqa_ood.tables import read_grouped_table
+from shortcut_miner.diagnostics.gqa_ood.tables import COLUMNS, read_grouped_table
 from shortcut_miner.errors import ConfigError, SourceError, examples
+from shortcut_miner.options import named_columns
 from shortcut_miner.schemas import Questions
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.questions.formats import GQA
 from shortcut_miner.sources.questions.gqa import read_gqa_questions, read_gqa_records
-from shortcut_miner.sources.questions.question_sets import format_of, read_questions
+from shortcut_miner.sources.questions.question_sets import format_of, read_questions, refuse_columns
 
 NO_GROUP = "none"
 OF_GQA = {
@@ -80,6 +81,9 @@ def _readings(
 ) -> dict[str, Reading]:
     """Return the readings by role; the questions with the columns of :class:`.schemas.OodQuestions`."""
     skip, group = config.on_bad_row, config.group
+    found = None if is_gqa or files.annotations is not None else format_of(_content(files.questions))
+    if is_gqa or files.annotations is not None or found is not None:
+        refuse_columns(named_columns(config.columns, COLUMNS), files.questions)
     if is_gqa:
         column = _known_group(group or "local", tuple(OF_GQA), files.questions)
         read = read_gqa_questions(files.questions, on_bad_row=skip, limit=limit, with_groups=True)
@@ -87,7 +91,6 @@ def _readings(
             pl.col(OF_GQA[column]).alias("group"), pl.col("is_balanced").fill_null(True)
         )
         return {"questions": replace(read, table=_chosen(table))}
-    found = None if files.annotations is not None else format_of(_content(files.questions))
     if files.annotations is None and found is None:
         if group is None:
             raise ConfigError(

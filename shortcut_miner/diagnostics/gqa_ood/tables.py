@@ -26,7 +26,7 @@ NEEDED = ("question_id", "answer", "group")
 FURTHER = ("image_id", "question", "question_type", "answer_type", "split", "structural", "semantic")
 FLAG = "is_balanced"
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
-_NAMED = ("question_id", "answer", *FURTHER, FLAG)  # that --columns may name
+COLUMNS = ("question_id", "answer", *FURTHER, FLAG)  # that --columns may name
 
 
 def read_grouped_table(
@@ -55,7 +55,7 @@ def read_grouped_table(
     """
     opened = open_question_table(path)
     flat = opened.flat
-    needs = _needs(opened, group, named_columns(columns, _NAMED))
+    needs = _needs(opened, group, named_columns(columns, COLUMNS))
     check_has_rows(flat, "rows")
     table, problems = read_columns(flat, optional(needs), limit=limit)
     total = flat.total if limit is None else min(limit, flat.total)
@@ -89,7 +89,7 @@ def read_grouped_table(
 
 def _needs(opened: QuestionTable, group: str, named: Mapping[str, str]) -> dict[str, Column]:
     """Return what to read of a table; SourceError for columns that must be there and aren't."""
-    names = {name: named.get(name, name) for name in _NAMED} | {"group": group}
+    names = {name: named.get(name, name) for name in COLUMNS} | {"group": group}
     needs = {
         name: Column(
             "id" if name.endswith("_id") else "value", name not in NEEDED and name not in named, (theirs,)

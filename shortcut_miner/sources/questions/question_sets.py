@@ -81,9 +81,10 @@ def read_questions(
     SourceError
         A file that can't be read or has rows that don't fit.
     ConfigError
-        Annotations of a file that holds its own answers, or none of one that doesn't.
+        Annotations of a file that holds its own answers, or none of one that doesn't; columns of no table.
     """
     if annotations is not None:
+        refuse_columns(columns, questions)
         try:
             table, *readings = read_vqa(questions, annotations, on_bad_row=on_bad_row, limit=limit)
         except SourceError:
@@ -91,6 +92,7 @@ def read_questions(
             raise
         return table, dict(zip(roles, readings, strict=True))
     if Path(questions).is_dir():
+        refuse_columns(columns, questions)
         reading = read_gqa_questions(questions, on_bad_row=on_bad_row, limit=limit)
     else:
         reading = _read_alone(questions, columns, roles[1], is_numbered, on_bad_row, limit)
@@ -149,6 +151,7 @@ def _read_alone(
     if found is not None:
         check_on_bad_row(on_bad_row)
         check_limit(limit)
+        refuse_columns(columns, path)
         reading: Reading = found.read(content, on_bad_row, limit)
         return reading
     names = columns or column_names(None)
@@ -157,6 +160,16 @@ def _read_alone(
     return read_question_table(
         path, columns=columns, is_numbered=is_numbered, on_bad_row=on_bad_row, limit=limit
     )
+
+
+def refuse_columns(columns: Mapping[str, str] | None, questions: Path) -> None:
+    """Raise ConfigError if columns are named for questions that are no table."""
+    named = [f"{ours}={theirs}" for ours, theirs in (columns or {}).items() if ours != theirs]
+    if named:
+        raise ConfigError(
+            f"columns: got {','.join(named)} for {questions}, expected none: it is of a released set, whose "
+            "fields are known. Leave out --columns, or give a table."
+        )
 
 
 def format_of(content: Content) -> Format | None:

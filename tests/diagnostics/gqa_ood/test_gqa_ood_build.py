@@ -110,6 +110,9 @@ def test_questions_of_vqa_by_their_type(tmp_path: Path) -> None:
         ConfigError, match=r"group: got 'kind' for .*, expected one of question_type, answer_type"
     ):
         sm.gqa_ood.build(**files, group="kind")
+    for given in (files, {"questions": write_gqa(tmp_path / "gqa.json", gqa_world())}):
+        with pytest.raises(ConfigError, match=r"columns: got answer=x for .*json, expected none: it is of a"):
+            sm.gqa_ood.build(**given, columns="answer=x")
     with pytest.raises(ConfigError, match=r"annotations: got none for .*q\.json, expected the answers"):
         sm.gqa_ood.build(questions=tmp_path / "q.json", group="question_type")
 
