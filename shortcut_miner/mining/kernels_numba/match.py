@@ -141,7 +141,7 @@ def match_first_items(
 
 @njit(**STEP)
 def _number_items(node, trie, line):
-    """Number the items of a first node and of all below it from 1 on; return how many they are."""
+    """Give the items of a first node and of all below it lines, from 1 on; return how many."""
     child_starts, trie_items = trie.child_starts, trie.items
     used = 0
     first, stop = node, node + 1
@@ -196,7 +196,7 @@ def _lay_rows(low, high, used, stride, occurrence_rows, after, offsets, items, s
 
 @njit(**INLINED)
 def _keep_rows(level, start, space):
-    """Write the rows of `level` that are in the line from `start` on, for the next level; return their words."""
+    """Let the next level have the rows of `level` that the line at `start` has; return in how many words."""
     words, places, lines = space.words, space.places, space.lines
     size = 0
     for k in range(space.size[level]):
