@@ -121,7 +121,7 @@ def match_first_items(
             stride = (high - low + 63) // 64
             _copy_rows(low, high, occurrence_rows, targets, summands, space.local)
             _lay_rows(low, high, used, stride, occurrence_rows, after, offsets, items, space)
-            level = 0
+            level = np.int64(0)  # a literal would be compiled by itself
             level_next[0], level_stop[0] = node, node + 1
             while level >= 0:
                 below = level_next[level]
