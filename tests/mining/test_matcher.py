@@ -12,6 +12,7 @@ from strategies import ANSWERS, Table, encode, item_pool, tables
 
 from shortcut_miner.mining.frames.rules import encode_rules
 from shortcut_miner.mining.jobs_numba import match as jobs
+from shortcut_miner.mining.kernels_numba import match as kernels
 from shortcut_miner.mining.kernels_numba.match import sketch_classes
 from shortcut_miner.mining.matcher import (
     Accepted,
@@ -121,6 +122,17 @@ def test_equals_brute_force(data: st.DataObject, table: Table, rules: list[Rule]
 def test_several_blocks_of_rows(table: Table, rules: list[Rule], rows: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(jobs, "_ROWS_A_BLOCK", rows)
+        for threads in (1, 3):
+            assert_equals_brute_force(rules, table, [["yes", "no"]] * len(table.rows), threads)
+
+
+@settings(max_examples=60, deadline=None)
+@given(table=tables(min_rows=1, max_rows=20), rules=rule_lists(), lines=st.integers(1, 40))
+def test_more_rows_than_are_taken_together(table: Table, rules: list[Rule], lines: int) -> None:
+    table = Table(table.rows * 40, table.weights * 40)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kernels, "WORDS", 3)
+        patch.setattr(kernels, "LINES", lines)
         for threads in (1, 3):
             assert_equals_brute_force(rules, table, [["yes", "no"]] * len(table.rows), threads)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain import encode_words
-from reference import WORD, Row, count_itemsets
+from reference import WORD, Row, count_itemsets, word_rows
 from scipy.stats import false_discovery_control, hypergeom
 from strategies import Table, encode, tables
 
@@ -250,12 +250,23 @@ def test_the_family_in_rows_of_many_candidates(monkeypatch: pytest.MonkeyPatch) 
         assert searched_family(training, 20, 3, threads).antecedent_count == want
 
 
-def test_the_family_with_more_candidates_than_a_pair_matrix_holds() -> None:
+def test_the_family_with_hundreds_of_candidates() -> None:
     left, right = ([f"item {k}" for k in span] for span in (range(280), range(150, 420)))
     training = encode_words([left, right] * 6, ["yes"] * 12)
     # Subsets of the 280 items, or of the 270, but those of the 130 in common only once.
     want = sum(math.comb(280, k) + math.comb(270, k) - math.comb(130, k) for k in (1, 2, 3))
     assert searched_family(training, 6, 3).antecedent_count == want
+
+
+@pytest.mark.parametrize("max_antecedent", [2, 3, 4, 6])
+def test_the_family_in_rows_of_many_weights(max_antecedent: int) -> None:
+    # Hundreds of rows of each binary digit: several words of 64 rows that count 1, 2, 4 and 8 each.
+    rows = word_rows(dense_rows(400, items=11), ["yes"] * 400)
+    table = Table(rows, np.random.default_rng(6).integers(1, 14, 400).tolist())
+    itemsets = count_itemsets(table.rows, max_antecedent, table.weights)
+    for min_count in (2, 90, 500):
+        want = sum(found.antecedent_count >= min_count for items, found in itemsets.items() if items)
+        assert searched_family(encode(table), min_count, max_antecedent).antecedent_count == want
 
 
 def count_itemsets_of(rows: list[list[str]], longest: int) -> dict[frozenset[tuple[int, str]], object]:

@@ -139,43 +139,52 @@ def _count_longer(found: _FrequentRows, item_count: int, limits: tuple[int, int]
     """Return the number of frequent itemsets of two items and more."""
     if limits[1] < 2 or item_count < 2:
         return 0
-    starts, occurrence_rows, after = row_kernels.deliver(found.offsets, found.items, item_count)
-    holders, work = row_kernels.item_work(found.offsets, found.items, item_count)
-    rows = kernels.Rows(found.items, found.offsets[:-1], found.offsets[1:], found.weights)
-    occurrences = kernels.Occurrences(occurrence_rows, after)
+    offsets, items, digits = _by_digits(found)
+    rows = kernels.Rows(offsets, items, digits, *row_kernels.deliver(offsets, items, item_count))
+    holders, work = row_kernels.item_work(offsets, items, item_count)
     local = threading.local()
 
     def count(chunk: tuple[int, int]) -> int:
         if not hasattr(local, "space"):
-            local.space = _space(item_count, int(holders.max()), int(work.max()), limits[1])
+            local.space = _space(holders, work, int(digits.max(initial=0)), limits[1])
         found = np.zeros(limits[1] + 1, np.int64)
-        kernels.count_itemsets(*chunk, starts, occurrences, rows, limits, local.space, found)
+        kernels.count_itemsets(*chunk, rows, limits, local.space, found)
         return int(found.sum())
 
     with ThreadPoolExecutor(threads or thread_count()) as pool:
         return sum(pool.map(count, shares(work, _CHUNKS)))
 
 
-def _space(item_count: int, most_rows: int, most_items: int, max_length: int) -> kernels.Space:
-    """Return one thread's working memory, large enough for the largest first item."""
-    depth = max(max_length - 2, 1)
-    rows = most_rows * depth + 1
+def _by_digits(rows: _FrequentRows) -> tuple[Ints, Numbers, Ints]:
+    """Return (offsets, items, digits): rows that count ``1 << digits``, ascending by digit.
+
+    A row of weight 5 becomes one that counts 1 and one that counts 4.
+    """
+    weights = rows.weights
+    if weights.max(initial=1) == 1:
+        return rows.offsets, rows.items, np.zeros(len(weights), np.int64)
+    parts = [np.flatnonzero(weights >> digit & 1) for digit in range(int(weights.max()).bit_length())]
+    offsets, items = row_kernels.order_rows(rows.offsets, rows.items, np.concatenate(parts))
+    return offsets, items, np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+
+
+def _space(holders: Ints, work: Ints, most_digits: int, max_length: int) -> kernels.Space:
+    """Return one thread's working memory, large enough for the largest first item.
+
+    The items after a first one are in as many rows at least, so the lines of all of them have little more
+    bits than all rows have items.
+    """
+    item_count, levels = len(holders), max(max_length - 2, 1)
+    words = (holders + 63) // 64 + most_digits
+    lines = words * (np.minimum(work, np.arange(item_count)[::-1]) + 1)
     return kernels.Space(
-        rows=kernels.Rows(
-            items=np.empty(most_items * depth + 1, np.int32),
-            starts=np.empty(rows, np.int64),
-            ends=np.empty(rows, np.int64),
-            weights=np.empty(rows, np.int64),
-        ),
-        occurrences=kernels.Occurrences(
-            rows=np.empty(most_items * depth, np.int32), after=np.empty(most_items * depth, np.int64)
-        ),
         total=np.zeros(item_count, np.int64),
-        candidates=np.empty(item_count + 1, np.int32),
-        name=np.full(item_count, -1, np.int32),
-        pairs=np.zeros(kernels.PAIR_LIMIT**2, np.int64),
-        kept=np.zeros(max_length + 1, np.int64),
-        cursor=np.zeros(max_length + 1, np.int64),
-        starts=np.zeros((max_length + 1, item_count + 1), np.int64),
-        tops=np.zeros((max_length + 1, 3), np.int64),
+        line_of=np.zeros(item_count, np.int64),
+        chosen=np.empty(item_count, np.int64),
+        source=np.empty(int(words.max()) + 1, np.int64),
+        lines=np.empty((levels, int(lines.max())), np.int64),
+        digits=np.empty((levels, int(words.max()) + 1), np.int64),
+        kept=np.zeros(levels, np.int64),
+        width=np.zeros(levels, np.int64),
+        cursor=np.zeros(levels, np.int64),
     )

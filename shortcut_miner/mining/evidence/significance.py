@@ -56,7 +56,9 @@ def fisher_log10_p(
     return out
 
 
-def family_q(log10_p: Floats, family_size: int, method: Literal["bh", "by"]) -> Floats:
+def family_q(
+    log10_p: Floats, family_size: int, method: Literal["bh", "by"], order: Ints | None = None
+) -> Floats:
     """Return the q values of some members of a family of tests; the others count with p = 1.
 
     Parameters
@@ -69,13 +71,15 @@ def family_q(log10_p: Floats, family_size: int, method: Literal["bh", "by"]) -> 
         Benjamini and Hochberg, "Controlling the False Discovery Rate" (1995), or Benjamini and Yekutieli,
         "The Control of the False Discovery Rate in Multiple Testing under Dependency" (2001), which holds
         under any dependence.
+    order : int64[tests], optional
+        What sorts the p values, if it is known.
 
     >>> family_q(np.log10([0.01, 0.04]), 2, "bh").round(3).tolist()
     [0.02, 0.04]
     >>> family_q(np.log10([0.01, 0.04]), 10, "bh").round(3).tolist()
     [0.1, 0.2]
     """
-    order = np.argsort(log10_p)
+    order = np.argsort(log10_p) if order is None else order
     size = max(family_size, len(log10_p), 1)
     factor = math.log10(size) + (math.log10(_harmonic(size)) if method == "by" else 0.0)
     scaled = log10_p[order] + factor - np.log10(np.arange(1, len(order) + 1))

@@ -207,9 +207,11 @@ def rule_evidence(
         for prefix, found in on_rows.items()
         if found is not None
     }
+    log10_p = counts[""][1]
+    order = np.argsort(log10_p)
     columns = {
-        "q_value_bh": family_q(counts[""][1], family.size, "bh"),
-        "q_value_by": family_q(counts[""][1], family.size, "by"),
+        "q_value_bh": family_q(log10_p, family.size, "bh", order),
+        "q_value_by": family_q(log10_p, family.size, "by", order),
         **_against_subsets(rules, antecedents, training, threads, backend),
         "prior": (
             prior_confidence(rules, training, index=index, threads=threads, backend=backend)

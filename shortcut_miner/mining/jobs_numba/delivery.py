@@ -4,7 +4,7 @@ import dataclasses
 
 import numpy as np
 
-from shortcut_miner.mining.arrays import Ints, Numbers, Trie
+from shortcut_miner.mining.arrays import Ints, Numbers
 from shortcut_miner.mining.kernels_numba import rows as kernels
 from shortcut_miner.mining.threads import shares
 from shortcut_miner.mining.trie import RuleIndex
@@ -27,13 +27,6 @@ class Delivered:
     def arrays(self) -> tuple[Ints, Numbers, Ints, Ints, Numbers]:
         """What the kernels take, in their order."""
         return self.starts, self.rows, self.after, self.offsets, self.items
-
-    def most(self, trie: Trie, depth: int) -> tuple[int, int, int, int, int]:
-        """Return what working memory needs room for: rows, later items, children, items, depth."""
-        item = trie.items[slice(*self.first_nodes)]
-        rows = int((self.starts[item + 1] - self.starts[item]).max(initial=1))
-        children = int(np.diff(trie.child_starts).max(initial=0))
-        return rows, int(self.work.max(initial=1)), children, len(self.starts) - 1, depth
 
     def shares(self, count: int) -> list[tuple[int, int]]:
         """Cut the first nodes into at most `count` ranges of about equal work."""

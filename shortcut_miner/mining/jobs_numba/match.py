@@ -175,7 +175,7 @@ def _match_nodes(
             by_row = tallies.by_row if threads == 1 else kernels.no_tallies(len(tallies.by_row))
             parts.append(by_row)
             local.tallies = tallies._replace(by_row=by_row)
-            local.space = kernels.working_memory(*block.most(index.trie, index.depth))
+            local.space = kernels.working_memory(index.item_count, index.depth)
         kernels.match_first_items(
             *nodes, *block.arrays, index.trie, targets, summands, local.tallies, local.space
         )

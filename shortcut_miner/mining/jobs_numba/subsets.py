@@ -13,12 +13,12 @@ from shortcut_miner.mining.arrays import Best, Ints, Numbers
 from shortcut_miner.mining.jobs_numba.match import sum_where_fired
 from shortcut_miner.mining.kernels_numba import subsets as kernels
 from shortcut_miner.mining.rules import BestSubsets, RuleArrays
-from shortcut_miner.mining.threads import blocks, thread_count
+from shortcut_miner.mining.threads import blocks, shares, thread_count
 from shortcut_miner.mining.trie import index_rules
 from shortcut_miner.transactions import RowBlocks, Transactions
 
-# The rules of a block have at most this many subsets in all: it bounds memory.
-_SUBSETS_A_BLOCK = 1 << 23
+# The rules of a block have about this many subsets in all: it bounds memory.
+_SUBSETS_A_BLOCK = 1 << 24
 _PAIRS_A_TASK = 1 << 15
 _PADDING = np.iinfo(np.int32).max
 
@@ -28,6 +28,7 @@ class _Nodes(NamedTuple):
 
     items: Numbers
     child_starts: Ints
+    parents: Numbers
     firsts: Ints
 
 
@@ -54,8 +55,9 @@ def best_subsets(
     threads = threads or thread_count()
     vocabulary = training.vocabulary
     best = BestSubsets(*np.zeros((4, len(rules)), np.int64))
+    subsets = np.left_shift(1, (rules.items >= 0).sum(axis=1))
     with ThreadPoolExecutor(threads) as pool:
-        for first, stop in blocks(len(rules), max(1, _SUBSETS_A_BLOCK >> rules.items.shape[1])):
+        for first, stop in shares(subsets, -(-int(subsets.sum()) // _SUBSETS_A_BLOCK)):
             block = np.arange(first, stop)
             rungs = _rungs(rules.take(block), antecedents, vocabulary.class_count, pool)
             counts = _counts(rungs, antecedents, training, threads)
@@ -107,16 +109,12 @@ def _rungs(
     numbers[antecedents.item_names] = np.arange(len(antecedents.item_names), dtype=np.int32)
     paths = np.sort(numbers[rules.items], axis=1)
     lengths = (rules.items >= 0).sum(axis=1)
-    width = rules.items.shape[1]
     # Subsets of the rung above, with repeats.
-    nodes, answers, subset_paths = (
-        np.empty(0, np.int64),
-        np.empty(0, np.int32),
-        np.empty((0, width), np.int32),
-    )
+    nodes, answers = np.empty(0, np.int64), np.empty(0, np.int32)
     rungs: list[_Rung] = []
-    for size in range(width, 0, -1):
+    for size in range(rules.items.shape[1], 0, -1):
         own = np.flatnonzero(lengths == size)
+        own = own[np.argsort(paths[own, 0])]  # neighbours are found in the same part of memory
         own_nodes, own_paths = np.empty(len(own), np.int64), np.ascontiguousarray(paths[own, :size])
         _in_tasks(pool, kernels.find_nodes, len(own), own_paths, mined.items, mined.child_starts, own_nodes)
         nodes = np.concatenate((own_nodes, nodes)) - mined.firsts[size]
@@ -125,15 +123,15 @@ def _rungs(
                 "rules: got an antecedent that was not mined, expected rules of these antecedents."
             )
         answers = np.concatenate((rules.answers[own], answers))
-        subset_paths = np.concatenate((own_paths, subset_paths))
         node_count = int(mined.firsts[size + 1] - mined.firsts[size])
         members, number = kernels.distinct_pairs(nodes, answers, node_count, class_count)
         if rungs:
             rungs[-1] = rungs[-1]._replace(links=number[len(own) :].reshape(-1, size + 1))
-        nodes, answers, subset_paths = nodes[members], answers[members], subset_paths[members]
+        nodes, answers = nodes[members], answers[members]
+        rung_paths, subsets = _subsets(nodes + mined.firsts[size], size, mined, pool)
         links = answers.astype(np.int64)[:, None]  # of one item: the empty antecedent with each answer
-        rungs.append(_Rung(nodes, answers, subset_paths, links, own, number[: len(own)]))
-        nodes, answers, subset_paths = _subsets(rungs[-1], mined, pool)
+        rungs.append(_Rung(nodes, answers, rung_paths, links, own, number[: len(own)]))
+        nodes, answers = subsets.ravel(), np.repeat(answers, size)
     return rungs[::-1]
 
 
@@ -141,18 +139,24 @@ def _number_nodes(antecedents: Antecedents) -> _Nodes:
     levels = antecedents.levels
     firsts = np.concatenate(([0], np.cumsum([len(level.items) for level in levels])))
     ends = [first + level.starts[1:] for first, level in zip(firsts[1:], levels, strict=True)]
+    child_starts = np.concatenate((firsts[1:2], *ends))
+    parents = np.repeat(np.arange(len(child_starts) - 1, dtype=np.int32), np.diff(child_starts))
     return _Nodes(
-        np.concatenate([level.items for level in levels]), np.concatenate((firsts[1:2], *ends)), firsts
+        items=np.concatenate([level.items for level in levels]),
+        child_starts=child_starts,
+        parents=np.concatenate((np.zeros(1, np.int32), parents)),
+        firsts=firsts,
     )
 
 
-def _subsets(rung: _Rung, mined: _Nodes, pool: ThreadPoolExecutor) -> tuple[Ints, Numbers, Numbers]:
-    """Return (nodes, answers, paths) of every subset one item smaller, by pair and missing item."""
-    count, size = rung.paths.shape
-    nodes = np.empty((count, size), np.int64)
-    _in_tasks(pool, kernels.link_subsets, count, rung.paths, mined.items, mined.child_starts, nodes)
-    paths = np.stack([np.delete(rung.paths, missing, axis=1) for missing in range(size)], axis=1)
-    return nodes.ravel(), np.repeat(rung.answers, size), paths.reshape(count * size, size - 1)
+def _subsets(nodes: Ints, size: int, mined: _Nodes, pool: ThreadPoolExecutor) -> tuple[Numbers, Ints]:
+    """Return the items of nodes of one length, and the nodes that lack each of these."""
+    paths, links = np.empty((len(nodes), size), np.int32), np.empty((len(nodes), size), np.int64)
+    _in_tasks(
+        pool, kernels.link_subsets, len(nodes), nodes, mined.items, mined.child_starts, mined.parents, paths,
+        links,
+    )  # fmt: skip
+    return paths, links
 
 
 def _counts(

@@ -1,7 +1,8 @@
-"""Counting frequent itemsets without keeping them: a depth-first search with occurrence delivery.
+"""Counting frequent itemsets without keeping them: a depth-first search over rows as bits.
 
-The search is that of ``mine.py`` without classes: nothing but the number of itemsets per length comes out,
-so the last length is never visited, only counted, as cells of a matrix of pairs of candidates.
+Every item that follows a first item in its rows becomes a *line* of bits, one for each of these rows. The
+rows of a longer itemset are then the rows of its items' lines, ``&`` taken together. Nothing but the number
+of itemsets per length comes out, so the last length is never visited, only counted, in pairs of lines.
 """
 
 from typing import NamedTuple
@@ -9,187 +10,164 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import KERNEL, STEP
+from shortcut_miner.kernel_options import INLINED, KERNEL, STEP
+from shortcut_miner.mining.kernels_numba.words import count_ones
 
-# Above this many candidates the pair matrix would leave the cache; the search then goes one level deeper.
-PAIR_LIMIT = 256
+# An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
+_place = np.uint64
 
 
 class Rows(NamedTuple):
-    """Rows ``items[starts[r]:ends[r]]``, ascending, with their weights."""
+    """Rows ``items[offsets[r]:offsets[r + 1]]``, ascending, each of which counts ``1 << digits[r]``.
 
+    Rows ascend by ``digits``. Item i occurs in ``rows[starts[i]:starts[i + 1]]``, which ascend, just before
+    position ``after`` of each.
+    """
+
+    offsets: np.ndarray
     items: np.ndarray
+    digits: np.ndarray
     starts: np.ndarray
-    ends: np.ndarray
-    weights: np.ndarray
-
-
-class Occurrences(NamedTuple):
-    """Where items occur: the row, and the position just after the item in ``Rows.items``."""
-
     rows: np.ndarray
     after: np.ndarray
 
 
 class Space(NamedTuple):
-    """One thread's working memory; ``total`` and ``pairs`` are zero, ``name`` is -1 between uses.
+    """One thread's working memory; ``total`` and ``line_of`` are zero between uses.
 
-    The search's own rows and occurrences, and per length of the itemset under search: how many candidates it
-    has (``kept``), how many of them were tried (``cursor``), where each one's occurrences start (``starts``),
-    and how much of the rows, items and occurrences is in use (``tops``).
+    Per number of items that are given, from one on: the ``lines`` of the ``kept`` candidates, each of
+    ``width`` words, whose rows count ``1 << digits``; line 0 is for whatever is none. ``cursor`` is how many
+    candidates were tried. ``line_of`` is where the line of each item starts, ``chosen`` are candidates,
+    ``source`` words that go to the next level.
     """
 
-    rows: Rows
-    occurrences: Occurrences
     total: np.ndarray
-    candidates: np.ndarray
-    name: np.ndarray
-    pairs: np.ndarray
+    line_of: np.ndarray
+    chosen: np.ndarray
+    source: np.ndarray
+    lines: np.ndarray
+    digits: np.ndarray
     kept: np.ndarray
+    width: np.ndarray
     cursor: np.ndarray
-    starts: np.ndarray
-    tops: np.ndarray
 
 
 @njit(**KERNEL)
-def count_itemsets(first, stop, starts, occurrences, rows, limits, space, found):
+def count_itemsets(first, stop, rows, limits, space, found):
     """Add the frequent itemsets whose first item is one of first..stop-1 to ``found``, by length.
 
     ``limits`` is (min_count, max_length). One-item sets are not counted, they are known to be frequent.
     """
+    min_count, max_length = limits
     kept, cursor = space.kept, space.cursor
     for item in range(first, stop):
-        low, high = starts[item], starts[item + 1]
-        depth = np.int64(0)  # a literal would be compiled by itself
-        depth = _expand(depth, low, high, item + 1, len(starts) - 1, occurrences, rows, limits, space, found)
-        while depth > 0:
-            k = cursor[depth]
-            if k + 1 >= kept[depth]:  # the last candidate has none after it
-                depth -= 1
-                continue
-            cursor[depth] = k + 1
-            low, high = space.starts[depth, k], space.starts[depth, k + 1]
-            depth += _expand(
-                depth, low, high, k + 1, kept[depth], space.occurrences, space.rows, limits, space, found
-            )
+        found[2] += _count_after(item, rows, min_count, space)
+        if max_length == 2 or kept[0] < 2:
+            continue
+        _lay_lines(item, rows, space)
+        level = np.int64(0)  # a literal would be compiled by itself
+        while level >= 0:
+            if level + 3 == max_length:
+                found[max_length] += _count_pairs(level, min_count, space)
+                level -= 1
+            elif cursor[level] + 1 >= kept[level]:  # the last candidate has none after it
+                level -= 1
+            else:
+                cursor[level] += 1
+                found[level + 3] += _give_candidate(level, cursor[level], min_count, space)
+                level += 1
 
 
 @njit(**STEP)
-def _expand(above, low, high, first, stop, occurrences, rows, limits, space, found):
-    """Count the itemsets one or two items longer than the one that occurs at low..high.
-
-    It has ``above + 1`` items; the items after it in its rows are among first..stop-1. Returns 1 if the
-    search must go on below it, else 0.
-    """
-    min_count, max_length = limits
-    length = above + 1
-    kept = _count_candidates(low, high, first, stop, occurrences, rows, min_count, space)
-    found[length + 1] += kept
-    go_on = length + 1 < max_length and kept > 1
-    if go_on:
-        row_top, row_stop = space.tops[above, 0], _keep_rows(above, low, high, occurrences, rows, space)
-        if length + 2 == max_length and kept <= PAIR_LIMIT:
-            found[length + 2] += _count_pairs(kept, row_top, row_stop, min_count, space)
-            go_on = False
-        else:
-            space.kept[length] = kept
-            space.cursor[length] = 0
-            _deliver(length, row_top, row_stop, space)
-    for k in range(kept):
-        space.name[space.candidates[k]] = -1
-    return 1 if go_on else 0
-
-
-@njit(**STEP)
-def _count_candidates(low, high, first, stop, occurrences, rows, min_count, space):
-    """Give the items of first..stop-1 that reach `min_count` after low..high a ``name``; return how many."""
-    items, ends, weights = rows.items, rows.ends, rows.weights
-    occurrence_rows, after = occurrences.rows, occurrences.after
-    total, candidates, name = space.total, space.candidates, space.name
-    for slot in range(low, high):
-        row = occurrence_rows[slot]
-        weight = weights[row]
-        for position in range(after[slot], ends[row]):
-            total[items[position]] += weight
+def _count_after(item, rows, min_count, space):
+    """Choose the items that follow `item` in `min_count` rows, ascending; return how many they are."""
+    total, chosen = space.total, space.chosen
+    for slot in range(rows.starts[item], rows.starts[item + 1]):
+        row = rows.rows[slot]
+        weight = 1 << rows.digits[row]
+        for position in range(rows.after[slot], rows.offsets[row + 1]):
+            total[_place(rows.items[_place(position)])] += weight
     kept = 0
-    for item in range(first, stop):
-        candidates[kept] = item
-        kept += total[item] >= min_count
-        total[item] = 0
-    for k in range(kept):
-        name[candidates[k]] = k
+    for after in range(item + 1, len(total)):
+        chosen[kept] = after
+        kept += total[after] >= min_count
+        total[after] = 0
+    space.kept[0], space.cursor[0] = kept, 0
     return kept
 
 
 @njit(**STEP)
-def _keep_rows(above, low, high, occurrences, rows, space):
-    """Write the rows of low..high, cut to the named items, where two or more remain; return their end."""
-    items, ends, weights = rows.items, rows.ends, rows.weights
-    occurrence_rows, after, name = occurrences.rows, occurrences.after, space.name
-    new_items, new_starts, new_ends = space.rows.items, space.rows.starts, space.rows.ends
-    new_weights = space.rows.weights
-    row_top, top = space.tops[above, 0], space.tops[above, 1]
+def _lay_lines(item, rows, space):
+    """Make the lines of the items chosen; rows of one word count the same."""
+    lines, digits, line_of, kept = space.lines[0], space.digits[0], space.line_of, space.kept[0]
+    low, high = rows.starts[item], rows.starts[item + 1]
+    width = left = 0
     for slot in range(low, high):
-        row = occurrence_rows[slot]
-        begin = top
-        for position in range(after[slot], ends[row]):
-            new_name = name[items[position]]
-            new_items[top] = new_name
-            top += new_name >= 0
-        if top - begin < 2:
-            top = begin
-            continue
-        new_starts[row_top] = begin
-        new_ends[row_top] = top
-        new_weights[row_top] = weights[row]
-        row_top += 1
-    space.tops[above + 1, 0], space.tops[above + 1, 1] = row_top, top
-    return row_top
+        digit = rows.digits[rows.rows[slot]]
+        if left == 0 or digit != digits[width - 1]:
+            digits[width] = digit
+            width, left = width + 1, 64
+        left -= 1
+    for k in range(kept):
+        line_of[space.chosen[k]] = (k + 1) * width
+    for k in range((kept + 1) * width):
+        lines[k] = 0
+    word, left = 0, 64
+    for slot in range(low, high):
+        row = rows.rows[slot]
+        if left == 0 or rows.digits[row] != digits[word]:
+            word, left = word + 1, 64
+        left -= 1
+        bit = 1 << left
+        for position in range(rows.after[slot], rows.offsets[row + 1]):
+            lines[_place(line_of[_place(rows.items[_place(position)])] + word)] |= bit
+    for k in range(kept):
+        line_of[space.chosen[k]] = 0
+    space.width[0] = width
 
 
-@njit(**STEP)
-def _count_pairs(kept, row_top, row_stop, min_count, space):
-    """Return how many pairs of the `kept` items reach `min_count` in the rows row_top..row_stop."""
-    items, starts, ends, weights = space.rows.items, space.rows.starts, space.rows.ends, space.rows.weights
-    pairs = space.pairs
-    for row in range(row_top, row_stop):
-        weight = weights[row]
-        end = ends[row]
-        for left in range(starts[row], end - 1):
-            line = items[left] * kept
-            for right in range(left + 1, end):
-                pairs[line + items[right]] += weight
+@njit(**INLINED)
+def _rows_of_both(left, right, width, lines, digits):
+    """Return what the rows count that are in both of two lines."""
     count = 0
-    for cell in range(kept * kept):
-        count += pairs[cell] >= min_count
-    for cell in range(kept * kept):
-        pairs[cell] = 0
+    for k in range(width):
+        count += count_ones(lines[_place(left + k)] & lines[_place(right + k)]) << digits[_place(k)]
     return count
 
 
 @njit(**STEP)
-def _deliver(length, row_top, row_stop, space):
-    """Write the occurrences of every candidate in the rows row_top..row_stop, and where they start."""
-    items, row_starts, row_ends = space.rows.items, space.rows.starts, space.rows.ends
-    occurrence_rows, after = space.occurrences.rows, space.occurrences.after
-    starts, kept, top = space.starts[length], space.kept[length], space.tops[length - 1, 2]
-    for k in range(kept + 1):
-        starts[k] = 0
-    for row in range(row_top, row_stop):
-        for position in range(row_starts[row], row_ends[row]):
-            starts[items[position] + 1] += 1
-    starts[0] = top
-    for k in range(kept):
-        starts[k + 1] += starts[k]
-    space.tops[length, 2] = starts[kept]
-    # Filling moves each start to its end; afterwards every start is the end of the one before.
-    for row in range(row_top, row_stop):
-        for position in range(row_starts[row], row_ends[row]):
-            item = items[position]
-            slot = starts[item]
-            occurrence_rows[slot] = row
-            after[slot] = position + 1
-            starts[item] = slot + 1
-    for k in range(kept, 0, -1):
-        starts[k] = starts[k - 1]
-    starts[0] = top
+def _count_pairs(level, min_count, space):
+    """Return how many pairs of candidates reach `min_count`."""
+    lines, digits, width = space.lines[level], space.digits[level], space.width[level]
+    stop = (space.kept[level] + 1) * width
+    count = 0
+    for left in range(width, stop, width):
+        for right in range(left + width, stop, width):
+            count += _rows_of_both(left, right, width, lines, digits) >= min_count
+    return count
+
+
+@njit(**STEP)
+def _give_candidate(level, k, min_count, space):
+    """Let candidate number k, from 1 on, be given too; return how many of those after it stay candidates.
+
+    Words without a row are left out.
+    """
+    lines, digits, width, chosen = space.lines[level], space.digits[level], space.width[level], space.chosen
+    source, new_lines, new_digits = space.source, space.lines[level + 1], space.digits[level + 1]
+    given = k * width
+    kept = size = 0
+    for line in range(given + width, (space.kept[level] + 1) * width, width):
+        chosen[kept] = line
+        kept += _rows_of_both(given, line, width, lines, digits) >= min_count
+    for word in range(width):
+        source[size], new_digits[size] = word, digits[word]
+        size += lines[_place(given + word)] != 0
+    top = size
+    for other in range(kept):
+        for k in range(size):
+            word = source[_place(k)]
+            new_lines[_place(top + k)] = lines[_place(chosen[other] + word)] & lines[_place(given + word)]
+        top += size
+    space.kept[level + 1], space.width[level + 1], space.cursor[level + 1] = kept, size, 0
+    return kept

@@ -1,9 +1,9 @@
-"""Which rules fire on which rows: occurrence delivery, restricted to a trie of the rules.
+"""Which rules fire on which rows: a walk over a trie of the rules, with rows as bits.
 
-A node of the trie owns the rows that contain its items, each cut to the later items. Scanning these
-remainders finds all hits on the node's children at once, and memory is read in order. Hits are added up as
-they are found; only where children have children they are sorted, to go on below these. The cost grows with
-the number of hits, not with rows x rules.
+The rows that hold a first item of the trie are taken together, some thousands at a time: each later item
+becomes a line of bits, one for each of these rows. The rows on which a node fires are then those of its
+parent ``&`` the line of its last item, and where none are left, nothing below fires. Only words that have a
+row are kept, so a node costs little more than its hits.
 """
 
 from typing import NamedTuple
@@ -11,26 +11,22 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import KERNEL, STEP
+from shortcut_miner.kernel_options import INLINED, KERNEL, STEP
+from shortcut_miner.mining.kernels_numba.words import count_ones
 
+# Words of 64 rows that are taken together: what is below a first item then stays in cache.
+WORDS = 64
+# Numbers in all lines of bits; of more items than this there is still one word for each.
+LINES = 1 << 17
 
-class Hits(NamedTuple):
-    """Hits: the trie node, the local row, and the position after its last matched item."""
-
-    nodes: np.ndarray
-    rows: np.ndarray
-    after: np.ndarray
+# An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
+_place = np.uint64
 
 
 class Local(NamedTuple):
-    """The rows of one first item, copied side by side: items that its rules use, answers, summands, tallies.
-
-    Everything below the first item works on these few contiguous rows and stays in cache.
-    """
+    """Some rows of one first item side by side: their numbers, answers, summands and tallies."""
 
     rows: np.ndarray
-    items: np.ndarray
-    starts: np.ndarray
     majority: np.ndarray
     sketch: np.ndarray
     column: np.ndarray
@@ -39,14 +35,19 @@ class Local(NamedTuple):
 
 
 class Space(NamedTuple):
-    """One thread's working memory, grown to the largest first item."""
+    """One thread's working memory.
+
+    ``line`` is the number of each item's line in ``lines``, 0 for items that no rule at hand uses. Per length
+    of the antecedent: how many words have a row (``size``), these ``words`` and their ``places``, and the
+    nodes still to be tried (``level_next``, ``level_stop``).
+    """
 
     local: Local
-    hits: Hits
-    found: Hits
-    child_of: np.ndarray
-    is_used: np.ndarray
-    fill: np.ndarray
+    line: np.ndarray
+    lines: np.ndarray
+    size: np.ndarray
+    words: np.ndarray
+    places: np.ndarray
     level_next: np.ndarray
     level_stop: np.ndarray
 
@@ -59,30 +60,25 @@ def no_tallies(rows: int) -> np.ndarray:
     return np.tile(np.array([0, 0, NO_RULE, NO_RULE]), (rows, 1))
 
 
-def working_memory(most_rows: int, most_items: int, most_children: int, item_count: int, depth: int) -> Space:
-    """Return working memory for first items in so many rows, with so many later items in these.
-
-    `most_children` are those of any node of the trie, `depth` is the length of the longest antecedent.
-    """
-    room, found = most_rows + most_items * max(depth - 2, 0), most_items + 1
+def working_memory(item_count: int, depth: int) -> Space:
+    """Return working memory for so many items and antecedents of at most `depth` of them."""
+    rows, levels = 64 * WORDS, depth + 1
     return Space(
         Local(
-            rows=np.empty(most_rows, np.int32),
-            items=np.empty(found, np.int32),
-            starts=np.empty(most_rows + 1, np.int64),
-            majority=np.empty(most_rows, np.int32),
-            sketch=np.empty(most_rows, np.uint64),
-            column=np.empty(most_rows, np.int32),
-            weights=np.empty(most_rows, np.int64),
-            tallies=no_tallies(most_rows),
+            rows=np.empty(rows, np.int32),
+            majority=np.empty(rows, np.int32),
+            sketch=np.empty(rows, np.uint64),
+            column=np.empty(rows, np.int32),
+            weights=np.empty(rows, np.int64),
+            tallies=no_tallies(rows),
         ),
-        Hits(np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int64)),
-        Hits(np.empty(found, np.int32), np.empty(found, np.int32), np.empty(found, np.int64)),
-        child_of=np.full(item_count, -1, np.int32),
-        is_used=np.zeros(item_count, np.bool_),
-        fill=np.zeros(most_children + 1, np.int64),
-        level_next=np.zeros(depth + 2, np.int64),
-        level_stop=np.zeros(depth + 2, np.int64),
+        line=np.zeros(item_count, np.int32),
+        lines=np.empty(max(LINES, item_count + 1), np.int64),
+        size=np.zeros(levels, np.int64),
+        words=np.empty((levels, WORDS), np.int64),
+        places=np.empty((levels, WORDS), np.int64),
+        level_next=np.zeros(levels, np.int64),
+        level_stop=np.zeros(levels, np.int64),
     )
 
 
@@ -112,136 +108,148 @@ def match_first_items(
     are ``items[offsets[r]:offsets[r + 1]]`` in the trie's item numbers, ascending. Different first nodes
     touch different rules, but the same rows.
     """
+    child_starts, trie_items = trie.child_starts, trie.items
     level_next, level_stop = space.level_next, space.level_stop
-    local, hits, found, child_starts = space.local, space.hits, space.found, trie.child_starts
-    nodes = hits.nodes
-    first_child = np.int64(0)  # a literal would be compiled by itself
     for node in range(first, stop):
-        low, high = starts[trie.items[node]], starts[trie.items[node] + 1]
-        _copy_rows(node, low, high, occurrence_rows, after, offsets, items, trie, targets, summands, space)
-        for row in range(high - low):
-            nodes[row] = node
-            hits.rows[row] = row
-            hits.after[row] = local.starts[row]
-        _add(high - low, first_child, nodes, hits.rows, trie, local, targets, summands, tallies)
-        level = 0
-        level_next[0], level_stop[0] = 0, high - low
-        while level >= 0:
-            run, stop_here = level_next[level], level_stop[level]
-            if run == stop_here:
-                level -= 1
-                continue
-            end = run
-            while end < stop_here and nodes[end] == nodes[run]:
-                end += 1
-            level_next[level] = end
-            child, stop_child = child_starts[nodes[run]], child_starts[nodes[run] + 1]
-            if child == stop_child:
-                continue
-            size = _find_hits(child, stop_child, run, end, trie.items, space)
-            _add(size, child, found.nodes, found.rows, trie, local, targets, summands, tallies)
-            if child_starts[stop_child] > child_starts[child]:  # some child has children
-                _sort_hits(size, child, stop_child - child, stop_here, found, hits, space.fill)
+        low, end = starts[trie_items[node]], starts[trie_items[node] + 1]
+        if low == end:
+            continue
+        used = _number_items(node, trie, space.line)
+        most = min(len(space.local.rows), 64 * max(1, len(space.lines) // (used + 1)))
+        while low < end:
+            high = min(low + most, end)
+            stride = (high - low + 63) // 64
+            _copy_rows(low, high, occurrence_rows, targets, summands, space.local)
+            _lay_rows(low, high, used, stride, occurrence_rows, after, offsets, items, space)
+            level = np.int64(0)  # a literal would be compiled by itself
+            level_next[0], level_stop[0] = node, node + 1
+            while level >= 0:
+                below = level_next[level]
+                if below == level_stop[level]:
+                    level -= 1
+                    continue
+                level_next[level] = below + 1
+                if _keep_rows(level, space.line[trie_items[below]] * stride, space) == 0:
+                    continue
                 level += 1
-                level_next[level], level_stop[level] = stop_here, stop_here + size
-        _flush(high - low, tallies, local)
+                _add(level, below, trie, targets, summands, tallies, space)
+                level_next[level], level_stop[level] = child_starts[below], child_starts[below + 1]
+            _flush(high - low, tallies, space.local)
+            low = high
+        _forget_items(node, trie, space.line)
 
 
 @njit(**STEP)
-def _copy_rows(node, low, high, occurrence_rows, after, offsets, items, trie, targets, summands, space):
-    """Copy the rows of a first item, cut to the items that rules below its node use."""
-    local, is_used, child_starts, trie_items = space.local, space.is_used, trie.child_starts, trie.items
-    local_items, local_starts = local.items, local.starts
-    has_targets, has_summands = len(targets.majority) > 0, len(summands.table) > 0
-    has_sketch = len(targets.sketch) > 0
-    first, stop = child_starts[node], child_starts[node + 1]
+def _number_items(node, trie, line):
+    """Give the items of a first node and of all below it lines, from 1 on; return how many."""
+    child_starts, trie_items = trie.child_starts, trie.items
+    used = 0
+    first, stop = node, node + 1
     while first < stop:
         for below in range(first, stop):
-            is_used[trie_items[below]] = True
+            if line[trie_items[below]] == 0:
+                used += 1
+                line[trie_items[below]] = used
         first, stop = child_starts[first], child_starts[stop]
-    top = 0
+    return used
+
+
+@njit(**STEP)
+def _forget_items(node, trie, line):
+    """Let no item have a number."""
+    first, stop = node, node + 1
+    while first < stop:
+        for below in range(first, stop):
+            line[trie.items[below]] = 0
+        first, stop = trie.child_starts[first], trie.child_starts[stop]
+
+
+@njit(**STEP)
+def _copy_rows(low, high, occurrence_rows, targets, summands, local):
+    """Copy what is known of the rows in low..high."""
     for slot in range(low, high):
         row = occurrence_rows[slot]
         local.rows[slot - low] = row
-        local_starts[slot - low] = top
-        for position in range(after[slot], offsets[row + 1]):
-            local_items[top] = items[position]
-            top += is_used[items[position]]
-        if has_targets:
+        if len(targets.majority) > 0:
             local.majority[slot - low] = targets.majority[row]
-        if has_sketch:
+        if len(targets.sketch) > 0:
             local.sketch[slot - low] = targets.sketch[row]
-        if has_summands:
+        if len(summands.table) > 0:
             local.column[slot - low] = summands.column[row]
             local.weights[slot - low] = summands.weights[row]
-    local_starts[high - low] = top
-    first, stop = child_starts[node], child_starts[node + 1]
-    while first < stop:
-        for below in range(first, stop):
-            is_used[trie_items[below]] = False
-        first, stop = child_starts[first], child_starts[stop]
 
 
 @njit(**STEP)
-def _find_hits(first, stop, low, high, trie_items, space):
-    """Write the hits of low..high on the children first..stop-1 to `found`, in row order; return how many.
-
-    The scan has no branch on hit or miss (a miss is overwritten): mispredictions would cost more.
-    """
-    rows, after = space.hits.rows, space.hits.after
-    items, starts, child_of = space.local.items, space.local.starts, space.child_of
-    found_nodes, found_rows, found_after = space.found.nodes, space.found.rows, space.found.after
-    for child in range(first, stop):
-        child_of[trie_items[child]] = child - first
-    size, last = 0, trie_items[stop - 1]
+def _lay_rows(low, high, used, stride, occurrence_rows, after, offsets, items, space):
+    """Fill the lines of the items used, line 0 with whatever else, and let level 0 have all rows."""
+    line, lines = space.line, space.lines
+    for k in range((used + 1) * stride):
+        lines[k] = 0
     for slot in range(low, high):
-        row = rows[slot]
-        for position in range(after[slot], starts[row + 1]):
-            if items[position] > last:
-                break
-            child = child_of[items[position]]
-            found_nodes[size] = child
-            found_rows[size] = row
-            found_after[size] = position + 1
-            size += child >= 0
-    for child in range(first, stop):
-        child_of[trie_items[child]] = -1
+        place, bit = (slot - low) >> 6, 1 << ((slot - low) & 63)
+        for position in range(after[slot] - 1, offsets[occurrence_rows[slot] + 1]):
+            lines[_place(line[_place(items[_place(position)])] * stride + place)] |= bit
+    space.size[0] = stride
+    for k in range(stride):
+        space.words[0, k], space.places[0, k] = -1, k
+
+
+@njit(**INLINED)
+def _keep_rows(level, start, space):
+    """Let the next level have the rows of `level` that the line at `start` has; return in how many words."""
+    words, places, lines = space.words, space.places, space.lines
+    size = 0
+    for k in range(space.size[level]):
+        place = places[level, k]
+        left = words[level, k] & lines[_place(start + place)]
+        words[level + 1, size], places[level + 1, size] = left, place
+        size += left != 0
+    space.size[level + 1] = size
     return size
 
 
-@njit(**STEP)
-def _add(size, first, nodes, rows, trie, local, targets, summands, tallies):
-    """Add the rules of the first `size` hits, whose nodes count from `first`."""
-    rule_starts, numbers, answers = trie.rule_starts, trie.rules, targets.answers
-    by_rule, by_row, majority, sketch = tallies.by_rule, local.tallies, local.majority, local.sketch
-    line, table, column, weights = summands.line, summands.table, local.column, local.weights
+@njit(**INLINED)
+def _add(level, node, trie, targets, summands, tallies, space):
+    """Add the rules of a node, which fire on the rows of `level`."""
+    local, by_rule, pairs, cursor = space.local, tallies.by_rule, tallies.pairs, tallies.cursor
+    rows, by_row, majority, sketch = local.rows, local.tallies, local.majority, local.sketch
+    table, column, weights = summands.table, local.column, local.weights
     has_rows, has_sums, has_more = len(tallies.by_row) > 0, len(table) > 0, len(targets.sketch) > 0
-    pairs, cursor = tallies.pairs, tallies.cursor
     has_pairs = len(pairs) > 0
-    for k in range(size):
-        row, node = rows[k], nodes[k] + first
-        for place in range(rule_starts[node], rule_starts[node + 1]):
-            if has_pairs:
-                pairs[cursor[local.rows[row]]] = numbers[place]
-                cursor[local.rows[row]] += 1
-            if has_sums:
-                by_rule[place, 3] += weights[row] * table[line[place], column[row]]
-            if not has_rows:
-                continue
-            rule, answer = numbers[place], answers[place]
-            by_rule[place, 0] += 1
-            by_row[row, 0] += 1
-            by_row[row, 2] = min(by_row[row, 2], rule)
-            is_right = answer >= 0 and majority[row] == answer
-            by_rule[place, 1] += is_right
-            if has_more:
-                is_right = answer >= 0 and (sketch[row] >> np.uint64(answer & 63)) & np.uint64(1)
+    for place in range(trie.rule_starts[node], trie.rule_starts[node + 1]):
+        rule, answer = trie.rules[place], targets.answers[place] if has_rows else -1
+        line = summands.line[place] if has_sums else 0
+        fired = right = accepted = added = 0
+        for k in range(space.size[level]):
+            left, start = space.words[level, k], space.places[level, k] * 64
+            fired += count_ones(left)
+            while left:
+                row = _place(start + count_ones((left & -left) - 1))
+                left &= left - 1
+                if has_sums:
+                    added += weights[row] * table[line, column[row]]
+                if has_pairs:
+                    pairs[cursor[rows[row]]] = rule
+                    cursor[rows[row]] += 1
+                if not has_rows:
+                    continue
+                by_row[row, 0] += 1
+                by_row[row, 2] = min(by_row[row, 2], rule)
+                is_right = answer >= 0 and majority[row] == answer
+                right += is_right
+                if has_more:
+                    is_right = answer >= 0 and (sketch[row] >> np.uint64(answer & 63)) & np.uint64(1)
+                    if is_right:
+                        is_right = _is_accepted(rows[row], answer, targets)
                 if is_right:
-                    is_right = _is_accepted(local.rows[row], answer, targets)
-            if is_right:
-                by_rule[place, 2] += 1
-                by_row[row, 1] += 1
-                by_row[row, 3] = min(by_row[row, 3], rule)
+                    accepted += 1
+                    by_row[row, 1] += 1
+                    by_row[row, 3] = min(by_row[row, 3], rule)
+        by_rule[place, 3] += added
+        if has_rows:
+            by_rule[place, 0] += fired
+            by_rule[place, 1] += right
+            by_rule[place, 2] += accepted
 
 
 @njit(**STEP)
@@ -254,32 +262,14 @@ def _is_accepted(row, answer, targets):
 
 
 @njit(**STEP)
-def _sort_hits(size, first, count, top, found, hits, fill):
-    """Copy the first `size` hits found on the `count` children from node `first` on to `hits`, by child."""
-    nodes, rows, after = hits.nodes, hits.rows, hits.after
-    found_nodes, found_rows, found_after = found.nodes, found.rows, found.after
-    for k in range(count + 1):
-        fill[k] = 0
-    for k in range(size):
-        fill[found_nodes[k] + 1] += 1
-    fill[0] = top
-    for k in range(count):
-        fill[k + 1] += fill[k]
-    for k in range(size):
-        place = fill[found_nodes[k]]
-        fill[found_nodes[k]] = place + 1
-        nodes[place] = found_nodes[k] + first
-        rows[place] = found_rows[k]
-        after[place] = found_after[k]
-
-
-@njit(**STEP)
 def _flush(count, tallies, local):
     """Add the local tallies of rows to the totals and clear them."""
     by_row, here = tallies.by_row, local.tallies
     if len(by_row) == 0:
         return
     for k in range(count):
+        if here[k, 0] == 0:
+            continue
         row = local.rows[k]
         by_row[row, 0] += here[k, 0]
         by_row[row, 1] += here[k, 1]

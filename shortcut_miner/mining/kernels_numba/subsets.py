@@ -44,15 +44,18 @@ def find_nodes(first, stop, paths, items, child_starts, nodes):
 
 
 @njit(**KERNEL)
-def link_subsets(first, stop, paths, items, child_starts, links):
-    """Fill ``links[first:stop, i]`` with the antecedents that lack the i-th item; -1 if not mined."""
+def link_subsets(first, stop, nodes, items, child_starts, parents, paths, links):
+    """Fill ``paths[first:stop]`` with the items of nodes, ``links`` with the nodes that lack each item.
+
+    ``links[k, i]`` lacks the i-th item of ``nodes[k]``; it is -1 if that was not mined.
+    """
     size = paths.shape[1]
     for k in range(first, stop):
-        path = paths[k]
-        prefix = np.int64(0)  # of a literal's type, `_walk` would be compiled twice
-        for missing in range(size):
-            links[k, missing] = _walk(prefix, missing + 1, size, path, items, child_starts)
-            prefix = _walk(prefix, missing, missing + 1, path, items, child_starts)
+        prefix = nodes[k]
+        for missing in range(size - 1, -1, -1):
+            paths[k, missing] = items[prefix]
+            prefix = np.int64(parents[prefix])
+            links[k, missing] = _walk(prefix, missing + 1, size, paths[k], items, child_starts)
 
 
 def distinct_pairs(
