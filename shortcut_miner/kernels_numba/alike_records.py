@@ -15,7 +15,6 @@ from numba import njit
 from shortcut_miner.kernel_options import INLINED, KERNEL, STEP
 
 TEXT, ID, NUMBER, RISING, ANY, NULL, LIST, NEXT, END = range(9)  # kinds of steps
-MOST_TEXT = 1 << 22  # bytes of a column's texts that don't fit into their views
 _MISMATCH, _FULL = -1, -2  # in place of where a record ends
 LAYOUT, NOTED, LAST, STATUS = range(4)  # of a state: layout tried last, notes, number that rises, why it ends
 UNLIKE, FILLED, DONE = range(3)  # why a match ends
@@ -201,7 +200,7 @@ def _put_text(text, at, end, found, place, row):
             start &= (_1 << (_8 * low)) - _1
     else:
         used = found.used[place]
-        if used + size > MOST_TEXT:
+        if used + size > found.texts.shape[1]:
             return False
         for byte in range(size):
             found.texts[place, used + byte] = text[at + byte]

@@ -157,7 +157,7 @@ def learned(content: bytes, at: int, columns: Columns) -> list[Step]:
     """
     raw = content[at : record_end(content, at, columns)]
     try:
-        msgspec.json.decode(b"{" + raw + b"}" if columns.key else raw)
+        msgspec.json.decode(b"{" + raw + b"}" if columns.key else raw, type=dict[str, msgspec.Raw])
     except DECODE_ERRORS:
         raise OddError from None
     tokens = [*_TOKEN.finditer(raw)]
@@ -178,7 +178,7 @@ def _object(tokens: _Tokens, at: int, fields: Mapping[str, Wanted], unwanted: Wa
     while tokens[at][0] != b"}":
         at += tokens[at][0] == b","
         name = tokens[at][0]
-        if b"\\" in name or name in seen:
+        if b"\\" in name or name in seen or min(name) < ord(" "):
             raise OddError
         seen.add(name)
         at = yield from _value(tokens, at + 2, fields.get(name[1:-1].decode()), unwanted)

@@ -32,6 +32,7 @@ from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, LOOKED_AT, h
 
 _ROWS = 1 << 16  # of records at once
 _LIST_ROWS = 1 << 20  # of what is in their lists
+_TEXT_BYTES = 1 << 22  # of a column's texts that don't fit into their views
 _NOTES = 1 << 14
 _TAIL = 1 << 16  # bytes; the last records are matched with as many blanks behind them as kernels look at
 _AFTER_TAIL = b" " * 64
@@ -171,7 +172,7 @@ def _room(columns: Columns) -> kernels.Found:
         numbers=np.empty(total),
         is_null=np.empty(total, np.bool_),
         first=np.cumsum([0, *sizes[:-1]]),
-        texts=np.empty((places, kernels.MOST_TEXT), np.uint8),
+        texts=np.empty((places, _TEXT_BYTES), np.uint8),
         used=np.zeros(places, np.int64),
         ends=ends,
         rows=np.zeros(tables, np.int64),
