@@ -9,7 +9,7 @@ from shortcut_miner.sources.images import regions
 from shortcut_miner.sources.images.box_labels import LABELS_INSTEAD, labels_of_boxes, labels_of_objects
 from shortcut_miner.sources.images.coco import COCO_INSTANCES
 from shortcut_miner.sources.images.formats import LABELS, SCENE_GRAPHS
-from shortcut_miner.sources.images.image_labels import IMAGE_LABELS
+from shortcut_miner.sources.images.image_labels import IMAGE_LABELS, read_plain
 from shortcut_miner.sources.images.region_tables import RegionFiles
 from shortcut_miner.sources.images.regions_flat import REGIONS_PARQUET
 from shortcut_miner.sources.images.regions_tsv import LXMERT_TSV
@@ -97,7 +97,8 @@ def _look(path: Path, on_bad_row: OnBadRow) -> Reading | Format:
     if found := _boxes_by_start(path):
         return found
     content = Content(open_source(path, keep_workbooks=True))
-    return _of_content(content, known_format(content, _formats(), _expected()), on_bad_row)
+    plain = read_plain(content, _formats(), on_bad_row)
+    return plain or _of_content(content, known_format(content, _formats(), _expected()), on_bad_row)
 
 
 def _look_in_folder(file: Path, on_bad_row: OnBadRow) -> Reading | Format | None:

@@ -6,6 +6,7 @@ Floats are what pandas makes of ids after a join; as text they are told by their
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Annotated
 
 import polars as pl
 
@@ -13,6 +14,7 @@ from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, find_problems, is_blank
 
 AnyId = int | float | str  # what JSON may have as an id; floats are judged by the functions below
+Rising = Annotated[int, "larger than in the record before it in the list"]  # as annotators are numbered
 ID_EXPECTED = "a whole number or text"
 EXACT = 1 << 53  # from here on a float may be another whole number, rounded
 _EXACT_IN: dict[type[pl.DataType], int] = {pl.Float32: 1 << 24, pl.Float16: 1 << 11}

@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+import polars as pl
 
 from shortcut_miner.columnar import columnar_form
 from shortcut_miner.errors import SourceError
+from shortcut_miner.sources.opening import json_text
 from shortcut_miner.sources.opening.containers import is_eval_log, is_workbook
 from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, lines_table, open_table, records_table
@@ -206,6 +208,43 @@ def find_format(content: Content, formats: Sequence[Format]) -> Format | None:
             if one.form == form and one.recognise(content.view(form)):
                 return one
     return None
+
+
+def alike_records(
+    content: Content,
+    record_type: type[msgspec.Struct],
+    key: str | None,
+    kind: str,
+    formats: Sequence[Format],
+) -> pl.DataFrame | None:
+    """Return the records of a large file that nothing is odd about.
+
+    Parameters
+    ----------
+    content : Content
+    record_type, key
+        See :func:`.alike_records.read_alike`.
+    kind : str
+        The format that it must have.
+    formats : sequence of Format
+        Those that it may have, as it is asked for; they look at no more than the first LOOKED_AT records.
+
+    Returns
+    -------
+    DataFrame or None
+        None of any other file.
+    """
+    if len(content.source.content) < json_text.WORTH_WALKING:
+        return None
+    from shortcut_miner.sources.opening.alike_layouts import OddError
+    from shortcut_miner.sources.opening.alike_records import read_alike
+
+    try:
+        alike = read_alike(content.source.content, record_type, key)
+        found = find_format(Content(replace(content.source, content=alike.abridged)), formats)
+    except (OddError, SourceError):
+        return None
+    return alike.table if found is not None and found.kind == kind else None
 
 
 def with_columns(*columns: str) -> Callable[[FlatTable], bool]:

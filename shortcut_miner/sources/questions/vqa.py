@@ -14,6 +14,7 @@ from shortcut_miner.sources.opening.files import in_background, open_source
 from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.kinds import Content, Format
 from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
+from shortcut_miner.sources.questions import vqa_annotations, vqa_questions
 from shortcut_miner.sources.questions.formats import ANNOTATIONS, QUESTIONS
 from shortcut_miner.sources.questions.vqa_questions import check_limit
 from shortcut_miner.sources.recognise import known_format
@@ -50,7 +51,7 @@ def read_vqa_questions(
     """
     check_on_bad_row(on_bad_row)
     check_limit(limit)
-    return _read(path, QUESTIONS, on_bad_row, limit)
+    return _read_questions(path, on_bad_row, limit)
 
 
 def read_vqa_annotations(path: str | os.PathLike[str], *, on_bad_row: OnBadRow = "error") -> Reading:
@@ -77,11 +78,22 @@ def read_vqa_annotations(path: str | os.PathLike[str], *, on_bad_row: OnBadRow =
         is no text, no majority answer, a question_id twice.
     """
     check_on_bad_row(on_bad_row)
-    return _read(path, ANNOTATIONS, on_bad_row)
+    return _read_annotations(path, on_bad_row)
 
 
-def _read(path: str | os.PathLike[str], formats: Sequence[Format], *options: object) -> Reading:
+def _read_questions(path: str | os.PathLike[str], on_bad_row: OnBadRow, limit: int | None) -> Reading:
     content = Content(open_source(path, keep_workbooks=True))
+    plain = vqa_questions.read_plain(content, QUESTIONS, on_bad_row) if limit is None else None
+    return plain or _read(content, QUESTIONS, on_bad_row, limit)
+
+
+def _read_annotations(path: str | os.PathLike[str], on_bad_row: OnBadRow) -> Reading:
+    content = Content(open_source(path, keep_workbooks=True))
+    plain = vqa_annotations.read_plain(content, ANNOTATIONS, on_bad_row)
+    return plain or _read(content, ANNOTATIONS, on_bad_row)
+
+
+def _read(content: Content, formats: Sequence[Format], *options: object) -> Reading:
     reading: Reading = known_format(content, formats, formats[0].kind).read(content, *options)
     return reading
 
@@ -119,8 +131,8 @@ def read_vqa(
     """
     check_on_bad_row(on_bad_row)
     check_limit(limit)
-    reading = in_background(partial(_read, annotations_path, ANNOTATIONS, on_bad_row))
-    questions = _read(questions_path, QUESTIONS, on_bad_row, limit)
+    reading = in_background(partial(_read_annotations, annotations_path, on_bad_row))
+    questions = _read_questions(questions_path, on_bad_row, limit)
     annotations = reading.result()
     annotations = with_zeros_back(annotations, questions.table["question_id"])
     answers = annotations.table.rename({"image_id": "annotated_image_id"})

@@ -4,7 +4,7 @@ VQA v1/v2, and what is released in their shape: VQA-CP (a bare list of the same 
 (without the majority answer: the most frequent one is taken, of several the one given first).
 """
 
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import replace
 
 import msgspec
@@ -17,10 +17,11 @@ from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.coco import COCO_KEYS
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.arrow_records import arrow_chunks, arrow_columns
-from shortcut_miner.sources.opening.ids import AnyId, with_whole_ids
+from shortcut_miner.sources.opening.files import Source
+from shortcut_miner.sources.opening.ids import AnyId, Rising, with_whole_ids
 from shortcut_miner.sources.opening.json_records import decode_chunks, paused_gc, record_columns
 from shortcut_miner.sources.opening.json_text import LOOKED_AT, Raws, Top, fields_of, first_records
-from shortcut_miner.sources.opening.kinds import Content, Counts
+from shortcut_miner.sources.opening.kinds import Content, Counts, Format, alike_records
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, find_problems, finished
 from shortcut_miner.sources.questions.answer_lists import (
     MOST_FREQUENT,
@@ -44,6 +45,15 @@ class _Annotation(msgspec.Struct, gc=False):
     question_type: str | None = None
     answer_type: str | None = None
     answers: list[AnswerRecord] | None = None
+
+
+class _PlainAnswer(msgspec.Struct, gc=False):
+    answer: str
+    answer_id: Rising
+
+
+class _PlainAnnotation(_Annotation, gc=False):
+    answers: list[_PlainAnswer] | None = None  # type: ignore[assignment]
 
 
 def is_vqa_annotations(top: Top) -> bool:
@@ -74,14 +84,39 @@ def count_annotations(top: Top) -> Counts:
 def read_annotations(content: Content, on_bad_row: OnBadRow) -> Reading:
     """Return the annotations of an opened file; see :func:`.vqa.read_vqa_annotations`."""
     raws, notes = listed_records(content, "annotations")
-    table, problems = _decode(raws)
+    return _reading(content.source, *_decode(raws), len(raws), on_bad_row, notes)
+
+
+def read_plain(content: Content, formats: Sequence[Format], on_bad_row: OnBadRow) -> Reading | None:
+    """Return all annotations of a large file that nothing is odd about; None of any other file."""
+    records = alike_records(content, _PlainAnnotation, "annotations", ANNOTATIONS, formats)
+    if records is None:
+        return None
+    table = records.with_row_index(RECORD).select(
+        RECORD,
+        *_TEXTS,
+        pl.col(_MAJORITY).alias("answer"),
+        pl.col("answers.answer").alias("answers"),
+        pl.lit(None, pl.List(pl.UInt8)).alias("answer_record_key"),
+    )
+    return _reading(content.source, table, [], len(records), on_bad_row)
+
+
+def _reading(
+    source: Source,
+    table: pl.DataFrame,
+    problems: list[Problem],
+    total: int,
+    on_bad_row: OnBadRow,
+    notes: tuple[str, ...] = (),
+) -> Reading:
     table, id_notes = with_whole_ids(table, "question_id", "image_id")
     problems += repeated_or_no_ids(table)
     table, answer_problems = _with_majority(table)
     image_ids, image_notes = canonical_image_ids(table["image_id"])
     reading = finished(
-        content.source, ANNOTATIONS, table.with_columns(image_id=image_ids), problems + answer_problems,
-        what="annotations", total=len(raws), on_bad_row=on_bad_row,
+        source, ANNOTATIONS, table.with_columns(image_id=image_ids), problems + answer_problems,
+        what="annotations", total=total, on_bad_row=on_bad_row,
     )  # fmt: skip
     notes += id_notes + image_notes + _answer_notes(reading.table)
     if "is_tie" not in reading.table.columns:

@@ -1,5 +1,7 @@
 """VQA questions JSON: VQA v1/v2, OK-VQA and TDIUC; and VQA-CP, a bare list of the same records."""
 
+from collections.abc import Sequence
+
 import msgspec
 import polars as pl
 
@@ -7,6 +9,7 @@ from shortcut_miner.errors import ConfigError
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
 from shortcut_miner.sources.opening.arrow_records import arrow_chunks, arrow_columns
+from shortcut_miner.sources.opening.files import Source
 from shortcut_miner.sources.opening.ids import AnyId, id_problems, with_whole_ids
 from shortcut_miner.sources.opening.json_records import decode_chunks, paused_gc, record_columns
 from shortcut_miner.sources.opening.json_text import (
@@ -16,8 +19,9 @@ from shortcut_miner.sources.opening.json_text import (
     fields_of,
     records_under,
 )
-from shortcut_miner.sources.opening.kinds import Content, Counts, length_of
+from shortcut_miner.sources.opening.kinds import Content, Counts, Format, alike_records, length_of
 from shortcut_miner.sources.opening.reading import (
+    RECORD,
     Problem,
     Reading,
     check_not_empty,
@@ -61,14 +65,32 @@ def read_questions(content: Content, on_bad_row: OnBadRow, limit: int | None = N
     """Return the questions of an opened file; see :func:`.vqa.read_vqa_questions`."""
     raws, notes = listed_records(content, "questions")
     raws = raws[:limit]
-    table, problems = _decode(raws)
+    return _reading(content.source, *_decode(raws), len(raws), on_bad_row, notes)
+
+
+def read_plain(content: Content, formats: Sequence[Format], on_bad_row: OnBadRow) -> Reading | None:
+    """Return all questions of a large file that nothing is odd about; None of any other file."""
+    records = alike_records(content, _Question, "questions", QUESTIONS, formats)
+    if records is None:
+        return None
+    return _reading(content.source, records.with_row_index(RECORD), [], len(records), on_bad_row)
+
+
+def _reading(
+    source: Source,
+    table: pl.DataFrame,
+    problems: list[Problem],
+    total: int,
+    on_bad_row: OnBadRow,
+    notes: tuple[str, ...] = (),
+) -> Reading:
     table, id_notes = with_whole_ids(table, "question_id", "image_id")
     problems += repeated_or_no_ids(table)
     problems += find_problems(table, is_blank("question"), "question", "text that is not blank")
     image_ids, image_notes = canonical_image_ids(table["image_id"])
     return finished(
-        content.source, QUESTIONS, table.with_columns(image_id=image_ids), problems,
-        what="questions", total=len(raws), on_bad_row=on_bad_row, notes=notes + id_notes + image_notes,
+        source, QUESTIONS, table.with_columns(image_id=image_ids), problems,
+        what="questions", total=total, on_bad_row=on_bad_row, notes=notes + id_notes + image_notes,
     )  # fmt: skip
 
 
