@@ -8,7 +8,7 @@ import polars as pl
 
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
-from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, has_known_objects
+from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, has_known_objects, labelled_images
 from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables, open_tables, read_tables
 from shortcut_miner.errors import ConfigError, examples
 from shortcut_miner.sources.images.image_ids import check_image_join
@@ -63,7 +63,7 @@ def read_inputs(
     tables = tables or open_tables(files, config)
     check_objects(files, config, tables)
     notes: tuple[str, ...] = ()
-    labelled = in_background(lambda: read_detections(files, config))
+    detected = in_background(lambda: read_detections(files, config))
     if tables is None:
         train, val, readings = _read_files(files, config, limit)
     else:
@@ -72,16 +72,15 @@ def read_inputs(
     if tables is not None and (tables.has_images or tables.has_groups):
         notes += _shared_groups_note(train, val)
     labels = None
-    detections = labelled.result()
+    detections = detected.result()
     if detections is not None:
         questions = (("training questions", train), ("validation questions", val))
         roles = [*readings]
         readings["detections"], labels = detections, detections.table
+        labelled = labels["image_id"].unique(maintain_order=True)
         for at, (split, table) in enumerate(questions):
             both = (readings[_role_of(at, roles)], readings["detections"])
-            warnings.append(
-                check_image_join(table["image_id"], labels["image_id"], left=split, readings=both)
-            )
+            warnings.append(check_image_join(table["image_id"], labelled, left=split, readings=both))
     facts = InputFacts.of(readings, warnings)
     facts = dataclasses.replace(facts, notes=(*facts.notes, *notes))
     return VqaCeInputs(
@@ -118,11 +117,11 @@ def count_questions(inputs: VqaCeInputs, config: VqaCeConfig) -> dict[str, int]:
     """
     columns = {"images": "image_id"} if inputs.has_images else {}
     columns |= {"groups": GROUP} if GROUP in inputs.train.columns else {}
-    counts = {}
+    counts, labelled = {}, labelled_images(inputs.labels)
     for split, name, table in (("train", "training", inputs.train), ("val", "validation", inputs.val)):
         counts[f"{split}_questions"] = len(table)
         counts |= {f"{split}_{what}": table[column].n_unique() for what, column in columns.items()}
-        is_known = has_known_objects(table, inputs.labels, config)
+        is_known = has_known_objects(table, labelled, config)
         if is_known is not None:
             counts[f"{name}_questions_without_detections"] = int((~is_known).sum())
     return counts

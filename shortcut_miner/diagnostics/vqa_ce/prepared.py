@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
-from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, has_known_objects
+from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, has_known_objects, labelled_images
 from shortcut_miner.encoding import (
     accepted_classes,
     encode_rows,
@@ -51,6 +51,7 @@ class EncodedQuestions:
 
     questions: Frames
     labels: pl.DataFrame | None
+    labelled: pl.Series | None
     vocabulary: Vocabulary
     config: VqaCeConfig
 
@@ -78,7 +79,7 @@ class EncodedQuestions:
             questions,
             rows,
             Accepted(*accepted_classes(questions, self.vocabulary)),
-            has_known_objects(questions, self.labels, self.config),
+            has_known_objects(questions, self.labelled, self.config),
         )
 
 
@@ -127,10 +128,11 @@ def prepare_frames(
         No training row is left.
     """
     held_out = is_held_out(train[cluster_column(train)], config.seed) if config.holdout else None
+    labelled = labelled_images(labels)
     training = _encode_training(train if held_out is None else train.filter(~held_out), labels, config)
 
     def encoded(questions: pl.DataFrame) -> EncodedQuestions:
-        return EncodedQuestions(HeldFrames([questions]), labels, training.vocabulary, config)
+        return EncodedQuestions(HeldFrames([questions]), labels, labelled, training.vocabulary, config)
 
     return Prepared(
         training=training,

@@ -11,12 +11,20 @@ def cluster_column(questions: pl.DataFrame) -> str:
     return GROUP if GROUP in questions.columns else "image_id"
 
 
+def labelled_images(labels: pl.DataFrame | None) -> pl.Series | None:
+    """Return the images that schemas.Labels know, each once; None without labels."""
+    return None if labels is None else labels["image_id"].unique()
+
+
 def has_known_objects(
-    questions: pl.DataFrame, labels: pl.DataFrame | None, config: VqaCeConfig
+    questions: pl.DataFrame, labelled: pl.Series | None, config: VqaCeConfig
 ) -> pl.Series | None:
-    """Return Boolean per question: whether its objects are known; None if objects are no items."""
+    """Return Boolean per question: whether its objects are known; None if objects are no items.
+
+    `labelled` are the images of a file of detections, see :func:`labelled_images`.
+    """
     if config.items == "words":
         return None
     if LABELS in questions.columns:
         return questions[LABELS].is_not_null()
-    return None if labels is None else questions["image_id"].is_in(labels["image_id"].unique().implode())
+    return None if labelled is None else questions["image_id"].is_in(labelled.implode())

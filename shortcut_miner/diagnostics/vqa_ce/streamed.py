@@ -27,7 +27,7 @@ from shortcut_miner.diagnostics.vqa_ce.cuts import (
 )
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_detections, shared_groups_text
 from shortcut_miner.diagnostics.vqa_ce.prepared import EncodedQuestions, Prepared, no_answers
-from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column
+from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, labelled_images
 from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables
 from shortcut_miner.diagnostics.vqa_ce.tallies import QuestionTallies, ToTally
 from shortcut_miner.encoding_batches import encode_training_batches
@@ -174,10 +174,11 @@ def prepare_tables(
     labels = None if detections is None else detections.table
     found = finished_part(folder, _FACTS) or _make(tables, detections, config, folder, limit, memory)
     training = open_row_files(folder / "training", names=True)
+    labelled = labelled_images(labels)
 
     def encoded(name: str) -> EncodedQuestions:
         frames = DiskFrames(folder / name, memory)
-        return EncodedQuestions(frames, labels, training.vocabulary, config)
+        return EncodedQuestions(frames, labels, labelled, training.vocabulary, config)
 
     return Streamed(
         prepared=Prepared(
@@ -206,7 +207,9 @@ def _make(
     cluster = GROUP if tables.has_groups else "image_id"
     may_share = cut.val is not None and tables.train[0].takes(tables.wanted, "question_id")
     drawn = {cluster: columns.get(cluster, "")} if config.val_share else {}
-    asked = ToTally(columns=columns | drawn, may_share=may_share, labels=labels, config=config)
+    asked = ToTally(
+        columns=columns | drawn, may_share=may_share, labelled=labelled_images(labels), config=config
+    )
     names: Counter[str] = Counter()
     for cut_off in (one for one in folder.iterdir() if one.is_dir()):
         shutil.rmtree(cut_off)

@@ -29,15 +29,15 @@ class ToTally:
         Column whose distinct values are counted -> what it holds, such as "images".
     may_share : bool
         Whether both sides may have the same question.
-    labels : pl.DataFrame or None
-        schemas.Labels of a file of detections.
+    labelled : pl.Series or None
+        The images of a file of detections.
     config : VqaCeConfig
         Options.
     """
 
     columns: Mapping[str, str]
     may_share: bool
-    labels: pl.DataFrame | None
+    labelled: pl.Series | None
     config: VqaCeConfig
 
 
@@ -100,11 +100,11 @@ class QuestionTallies:
             return
         if self._asked.may_share:
             self._questions(rows.select(*QUESTION_KEYS, pl.lit(side).alias(_SIDE)))
-        is_known = has_known_objects(rows, self._asked.labels, self._asked.config)
+        is_known = has_known_objects(rows, self._asked.labelled, self._asked.config)
         if is_known is not None:
             self.without_detections[side] += int((~is_known).sum())
-        if self._asked.labels is not None:
-            self.lost[side] += Lost.of(rows["image_id"], self._asked.labels["image_id"])
+        if self._asked.labelled is not None:
+            self.lost[side] += Lost.of(rows["image_id"], self._asked.labelled)
         self._add_answers(side, rows)
 
     def _add_answers(self, side: str, rows: pl.DataFrame) -> None:
