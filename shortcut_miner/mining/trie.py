@@ -68,7 +68,7 @@ def index_rules(rules: RuleArrays, item_frequency: Ints) -> RuleIndex:
     paths[rules.items < 0] = len(used)
     paths.sort(axis=1)
     order = _path_order(paths, len(used))
-    paths = paths[order]
+    paths = paths.take(order, axis=0)
     trie = _trie(paths, order, len(used), rules.answers)
     return RuleIndex(numbers[:-1], len(used), trie, rules.items.shape[1])
 
@@ -96,13 +96,13 @@ def _trie(paths: Numbers, rules: Ints, padding: int, answers: Numbers) -> Trie:
         first, total = total, total + len(items[-1])
     children.append(np.zeros(total - first, np.int64))
     child_starts = np.concatenate(([1], *children))
-    node_of_rule = np.empty(count, np.int32)
-    node_of_rule[rules] = node
+    lengths = (paths != padding).sum(axis=1, dtype=np.int8)
     return Trie(
         items=np.concatenate(items),
         child_starts=np.cumsum(child_starts, out=child_starts),
         rule_starts=np.concatenate(([0], np.cumsum(np.bincount(node, minlength=total)))),
-        rules=np.argsort(node_of_rule, kind="stable"),
+        # Nodes of a length ascend with their paths, and rules of one path are in order.
+        rules=np.concatenate([rules[lengths == length] for length in range(width + 1)]),
         rule_class=read_only(answers),
     )
 

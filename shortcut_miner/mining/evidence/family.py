@@ -178,6 +178,8 @@ def _space(holders: Ints, work: Ints, most_digits: int, max_length: int) -> kern
     words = (holders + 63) // 64 + most_digits
     lines = words * (np.minimum(work, np.arange(item_count)[::-1]) + 1)
     return kernels.Space(
+        items=np.empty(int(work.max()), np.int32),
+        ends=np.empty(int(holders.max()), np.int64),
         total=np.zeros(item_count, np.int64),
         line_of=np.zeros(item_count, np.int64),
         chosen=np.empty(item_count, np.int64),

@@ -38,9 +38,12 @@ class Space(NamedTuple):
     Per number of items that are given, from one on: the ``lines`` of the ``kept`` candidates, each of
     ``width`` words, whose rows count ``1 << digits``; line 0 is for whatever is none. ``cursor`` is how many
     candidates were tried. ``line_of`` is where the line of each item starts, ``chosen`` are candidates,
-    ``source`` words that go to the next level.
+    ``source`` words that go to the next level. The items after the first one are copied to ``items``, those
+    of the next row up to each of ``ends``.
     """
 
+    items: np.ndarray
+    ends: np.ndarray
     total: np.ndarray
     line_of: np.ndarray
     chosen: np.ndarray
@@ -80,13 +83,23 @@ def count_itemsets(first, stop, rows, limits, space, found):
 
 @njit(**STEP)
 def _count_after(item, rows, min_count, space):
-    """Choose the items that follow `item` in `min_count` rows, ascending; return how many they are."""
-    total, chosen = space.total, space.chosen
-    for slot in range(rows.starts[item], rows.starts[item + 1]):
-        row = rows.rows[slot]
-        weight = 1 << rows.digits[row]
-        for position in range(rows.after[slot], rows.offsets[row + 1]):
-            total[_place(rows.items[_place(position)])] += weight
+    """Choose the items that follow `item` in `min_count` rows, ascending; return how many they are.
+
+    What follows in these rows is copied side by side, since they lie far apart.
+    """
+    total, chosen, items, ends = space.total, space.chosen, space.items, space.ends
+    low, high = rows.starts[item], rows.starts[item + 1]
+    for slot in range(low, high):
+        ends[slot - low] = rows.offsets[rows.rows[slot] + 1]
+    top = 0
+    for slot in range(low, high):
+        weight = 1 << rows.digits[rows.rows[slot]]
+        for position in range(rows.after[slot], ends[slot - low]):
+            after = rows.items[_place(position)]
+            items[_place(top)] = after
+            total[_place(after)] += weight
+            top += 1
+        ends[slot - low] = top
     kept = 0
     for after in range(item + 1, len(total)):
         chosen[kept] = after
@@ -112,15 +125,15 @@ def _lay_lines(item, rows, space):
         line_of[space.chosen[k]] = (k + 1) * width
     for k in range((kept + 1) * width):
         lines[k] = 0
-    word, left = 0, 64
-    for slot in range(low, high):
-        row = rows.rows[slot]
-        if left == 0 or rows.digits[row] != digits[word]:
+    word, left, begin = 0, 64, 0
+    for row in range(high - low):
+        if left == 0 or rows.digits[rows.rows[low + row]] != digits[word]:
             word, left = word + 1, 64
         left -= 1
         bit = 1 << left
-        for position in range(rows.after[slot], rows.offsets[row + 1]):
-            lines[_place(line_of[_place(rows.items[_place(position)])] + word)] |= bit
+        for position in range(begin, space.ends[row]):
+            lines[_place(line_of[_place(space.items[_place(position)])] + word)] |= bit
+        begin = space.ends[row]
     for k in range(kept):
         line_of[space.chosen[k]] = 0
     space.width[0] = width

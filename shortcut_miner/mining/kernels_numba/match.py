@@ -24,9 +24,10 @@ _place = np.uint64
 
 
 class Local(NamedTuple):
-    """Some rows of one first item side by side: their numbers, answers, summands and tallies."""
+    """Some rows of one first item side by side: their numbers, ends, answers, summands and tallies."""
 
     rows: np.ndarray
+    ends: np.ndarray
     majority: np.ndarray
     sketch: np.ndarray
     column: np.ndarray
@@ -66,6 +67,7 @@ def working_memory(item_count: int, depth: int) -> Space:
     return Space(
         Local(
             rows=np.empty(rows, np.int32),
+            ends=np.empty(rows, np.int64),
             majority=np.empty(rows, np.int32),
             sketch=np.empty(rows, np.uint64),
             column=np.empty(rows, np.int32),
@@ -119,8 +121,8 @@ def match_first_items(
         while low < end:
             high = min(low + most, end)
             stride = (high - low + 63) // 64
-            _copy_rows(low, high, occurrence_rows, targets, summands, space.local)
-            _lay_rows(low, high, used, stride, occurrence_rows, after, offsets, items, space)
+            _copy_rows(low, high, occurrence_rows, offsets, targets, summands, space.local)
+            _lay_rows(low, high, used, stride, after, items, space)
             level = np.int64(0)  # a literal would be compiled by itself
             level_next[0], level_stop[0] = node, node + 1
             while level >= 0:
@@ -165,11 +167,11 @@ def _forget_items(node, trie, line):
 
 
 @njit(**STEP)
-def _copy_rows(low, high, occurrence_rows, targets, summands, local):
+def _copy_rows(low, high, occurrence_rows, offsets, targets, summands, local):
     """Copy what is known of the rows in low..high."""
     for slot in range(low, high):
         row = occurrence_rows[slot]
-        local.rows[slot - low] = row
+        local.rows[slot - low], local.ends[slot - low] = row, offsets[row + 1]
         if len(targets.majority) > 0:
             local.majority[slot - low] = targets.majority[row]
         if len(targets.sketch) > 0:
@@ -180,14 +182,14 @@ def _copy_rows(low, high, occurrence_rows, targets, summands, local):
 
 
 @njit(**STEP)
-def _lay_rows(low, high, used, stride, occurrence_rows, after, offsets, items, space):
+def _lay_rows(low, high, used, stride, after, items, space):
     """Fill the lines of the items used, line 0 with whatever else, and let level 0 have all rows."""
     line, lines = space.line, space.lines
     for k in range((used + 1) * stride):
         lines[k] = 0
     for slot in range(low, high):
         place, bit = (slot - low) >> 6, 1 << ((slot - low) & 63)
-        for position in range(after[slot] - 1, offsets[occurrence_rows[slot] + 1]):
+        for position in range(after[slot] - 1, space.local.ends[slot - low]):
             lines[_place(line[_place(items[_place(position)])] * stride + place)] |= bit
     space.size[0] = stride
     for k in range(stride):
@@ -233,18 +235,17 @@ def _add(level, node, trie, targets, summands, tallies, space):
                     cursor[rows[row]] += 1
                 if not has_rows:
                     continue
-                by_row[row, 0] += 1
-                by_row[row, 2] = min(by_row[row, 2], rule)
                 is_right = answer >= 0 and majority[row] == answer
                 right += is_right
                 if has_more:
-                    is_right = answer >= 0 and (sketch[row] >> np.uint64(answer & 63)) & np.uint64(1)
-                    if is_right:
-                        is_right = _is_accepted(rows[row], answer, targets)
-                if is_right:
-                    accepted += 1
-                    by_row[row, 1] += 1
-                    by_row[row, 3] = min(by_row[row, 3], rule)
+                    may_be = answer >= 0 and (sketch[row] >> np.uint64(answer & 63)) & np.uint64(1)
+                    is_right = may_be and _is_accepted(rows[row], answer, targets)
+                # No branch on right or wrong: it would often be mispredicted.
+                accepted += is_right
+                by_row[row, 0] += 1
+                by_row[row, 1] += is_right
+                by_row[row, 2] = min(by_row[row, 2], rule)
+                by_row[row, 3] = min(by_row[row, 3], rule if is_right else NO_RULE)
         by_rule[place, 3] += added
         if has_rows:
             by_rule[place, 0] += fired
