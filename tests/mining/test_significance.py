@@ -16,6 +16,7 @@ from scipy.stats import false_discovery_control, hypergeom
 from strategies import Table, encode, tables
 
 from shortcut_miner.mining.evidence import family as family_module
+from shortcut_miner.mining.evidence import significance as significance_module
 from shortcut_miner.mining.evidence.family import searched_family
 from shortcut_miner.mining.evidence.significance import family_q, fisher_log10_p, holm_p
 
@@ -99,6 +100,17 @@ def precise_log_p(rule: int, antecedent: int, answer: int, total: int) -> Decima
         k += 1
         tail += term
     return point + tail.ln()
+
+
+@pytest.mark.parametrize("latest", [1, 2, 1021])
+def test_fisher_of_tables_that_come_again(latest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Tables that differ in one count, some with the same place among the latest ones, in any order.
+    tables = [(1, 4, 5, 20), (2, 4, 5, 20), (1, 5, 5, 20), (1, 4, 6, 20), (1, 4, 5, 21), (1, 3, 36, 99)]
+    tables *= 50
+    np.random.default_rng(2).shuffle(tables)
+    alone = np.concatenate([log10_p([table]) for table in tables])
+    monkeypatch.setattr(significance_module, "_LATEST", latest)
+    assert log10_p(tables).tolist() == alone.tolist()
 
 
 LARGE = [

@@ -17,6 +17,7 @@ from shortcut_miner.mining.threads import blocks, thread_count
 Floats = npt.NDArray[np.float64]
 
 _TESTS_A_TASK = 1 << 15
+_LATEST = 1021  # tests whose results are taken again: a prime, so that counts fall on different places
 _EULER_GAMMA = 0.5772156649015329
 
 
@@ -49,7 +50,8 @@ def fisher_log10_p(
     out = np.empty(len(rule_count))
 
     def test(task: tuple[int, int]) -> None:
-        kernels.fisher_log10(*task, rule_count, antecedent_count, answer_count, total, out)
+        latest = np.full(_LATEST, -1, np.int64)
+        kernels.fisher_log10(*task, rule_count, antecedent_count, answer_count, total, latest, out)
 
     with ThreadPoolExecutor(threads or thread_count()) as pool:
         list(pool.map(test, blocks(len(out), _TESTS_A_TASK)))

@@ -80,8 +80,23 @@ def log_upper_tail(both, row, column, total):
 
 
 @njit(**KERNEL)
-def fisher_log10(first, stop, both, row, column, total, out):
-    """Fill ``out[first:stop]`` with log10 P(X >= both) for each table."""
+def fisher_log10(first, stop, both, row, column, total, latest, out):
+    """Fill ``out[first:stop]`` with log10 P(X >= both) for each table.
+
+    Most tables are like one shortly before: ``latest``, -1 at first, is the latest one of each remainder.
+    """
     for k in range(first, stop):
+        place = ((both[k] * 31 + row[k]) * 31 + column[k]) % len(latest)
+        like = latest[place]
+        if (
+            like >= 0
+            and both[like] == both[k]
+            and row[like] == row[k]
+            and column[like] == column[k]
+            and total[like] == total[k]
+        ):
+            out[k] = out[like]
+            continue
         log_p = log_upper_tail(float(both[k]), float(row[k]), float(column[k]), float(total[k]))
         out[k] = log_p / math.log(10.0)
+        latest[place] = k

@@ -11,6 +11,9 @@ from numba import njit
 
 from shortcut_miner.kernel_options import KERNEL, STEP
 
+# An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
+_place = np.uint64
+
 
 # As in filter.py, not called there: numba's cache on disk does not see a callee change in another file.
 @njit(**STEP)
@@ -76,18 +79,21 @@ def distinct_pairs(
 def mark_pairs(nodes, answers, starts, order, marked_by, number_of, members, number):
     """Fill the members and numbers of :func:`distinct_pairs`; return how many distinct pairs there are."""
     for k in range(len(nodes)):
-        order[starts[nodes[k]]] = k
-        starts[nodes[k]] += 1
-    size = 0
-    for k in range(len(order)):
-        member = order[k]
-        answer = answers[member]
-        if marked_by[answer] != nodes[member]:
-            marked_by[answer] = nodes[member]
-            number_of[answer] = size
-            members[size] = member
-            size += 1
-        number[member] = number_of[answer]
+        place = _place(nodes[k])
+        order[_place(starts[place])] = k
+        starts[place] += 1
+    size = low = 0
+    for node in range(len(starts) - 1):  # each of `starts` is now where the next node's members start
+        for k in range(low, starts[node]):
+            member = _place(order[_place(k)])
+            answer = _place(answers[member])
+            if marked_by[answer] != node:
+                marked_by[answer] = node
+                number_of[answer] = size
+                members[_place(size)] = member
+                size += 1
+            number[member] = number_of[answer]
+        low = starts[node]
     return size
 
 
