@@ -77,11 +77,10 @@ def read_inputs(
         questions = (("training questions", train), ("validation questions", val))
         roles = [*readings]
         readings["detections"], labels = detections, detections.table
+        images = labels["image_id"].unique(maintain_order=True)
         for at, (split, table) in enumerate(questions):
             both = (readings[_role_of(at, roles)], readings["detections"])
-            warnings.append(
-                check_image_join(table["image_id"], labels["image_id"], left=split, readings=both)
-            )
+            warnings.append(check_image_join(table["image_id"], images, left=split, readings=both))
     facts = InputFacts.of(readings, warnings)
     facts = dataclasses.replace(facts, notes=(*facts.notes, *notes))
     return VqaCeInputs(
@@ -119,10 +118,11 @@ def count_questions(inputs: VqaCeInputs, config: VqaCeConfig) -> dict[str, int]:
     columns = {"images": "image_id"} if inputs.has_images else {}
     columns |= {"groups": GROUP} if GROUP in inputs.train.columns else {}
     counts = {}
+    images = None if inputs.labels is None else inputs.labels.select(pl.col("image_id").unique())
     for split, name, table in (("train", "training", inputs.train), ("val", "validation", inputs.val)):
         counts[f"{split}_questions"] = len(table)
         counts |= {f"{split}_{what}": table[column].n_unique() for what, column in columns.items()}
-        is_known = has_known_objects(table, inputs.labels, config)
+        is_known = has_known_objects(table, images, config)
         if is_known is not None:
             counts[f"{name}_questions_without_detections"] = int((~is_known).sum())
     return counts

@@ -112,7 +112,7 @@ def read_alike(content: bytes, record_type: type[msgspec.Struct], key: str | Non
         found, state[kernels.NOTED] = _room(columns, texts), 0
     end = base + at
     _check_around(content[:start] + content[end:], key)
-    return Alike(pl.concat(frames), content[: _cut(content, start, columns)] + content[end:])
+    return Alike(pl.concat(frames, rechunk=True), content[: _cut(content, start, columns)] + content[end:])
 
 
 def _start(content: bytes, key: str | None) -> int:

@@ -136,9 +136,7 @@ def read_vqa(
     annotations = reading.result()
     annotations = with_zeros_back(annotations, questions.table["question_id"])
     answers = annotations.table.rename({"image_id": "annotated_image_id"})
-    joined = questions.table.join(
-        answers, on="question_id", how="left", validate="1:1", maintain_order="left"
-    )
+    joined = _joined(questions.table, answers)
     is_missing = pl.col("annotated_image_id").is_null()
     is_other_image = pl.col("annotated_image_id") != pl.col("image_id")
     question_losses = {
@@ -149,10 +147,19 @@ def read_vqa(
     if limit is None and len(annotations.table) > joined["annotated_image_id"].count():
         orphans = annotations.table.join(questions.table, on="question_id", how="anti")["question_id"]
     annotation_losses = {_NO_QUESTION: orphans}
-    table = joined.filter(~is_missing, ~is_other_image).select(Questions.column_names())
+    lost = sum(map(len, question_losses.values()))
+    table = joined.filter(~is_missing, ~is_other_image) if lost else joined
+    table = table.select(Questions.column_names())
     if on_bad_row == "error" or table.is_empty():
         _check_losses(f"{questions_path} and {annotations_path}", question_losses | annotation_losses)
     return table, _with_losses(questions, question_losses), _with_losses(annotations, annotation_losses)
+
+
+def _joined(questions: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """Return each question, in order, with its answer; null where there is none."""
+    if questions["question_id"].equals(answers["question_id"]):  # as in most sets: both are of one program
+        return questions.hstack(answers.drop("question_id")).rechunk()
+    return questions.join(answers, on="question_id", how="left", validate="1:1", maintain_order="left")
 
 
 def _check_losses(files: str, losses: dict[str, pl.Series]) -> None:
