@@ -33,6 +33,8 @@ LEAK_RECORD = "leak.json"
 UNLISTED = (RUN_RECORD, LEAK_RECORD)
 # Polars' Parquet bytes depend on the thread count unless the row groups are fixed.
 ROW_GROUP_SIZE = 131_072
+_MOST_DIGITS = 17  # of a number that with its length fits in 63 bits
+_FEW_DIGITS = rf"^[0-9]{{1,{_MOST_DIGITS}}}$"
 _HALVES = re.compile("[\ud800-\udfff]")
 PROVENANCE_ERRORS = (*COLUMNAR_ERRORS, RecursionError)
 
@@ -102,7 +104,7 @@ def table_sha256(frame: pl.DataFrame, key: str | Sequence[str]) -> str:
     order = row_order(frame, key)
     for column in frame.get_columns():  # sorted one after another: a sorted copy of all takes memory twice
         digest.update(f"{column.name}:{column.dtype}:{len(column)};".encode())
-        for part in _column_bytes(column.gather(order)):
+        for part in _column_bytes(column.rechunk().gather(order)):  # from pieces it takes many times as long
             digest.update(part)
     return digest.hexdigest()
 
@@ -113,28 +115,53 @@ def row_order(frame: pl.DataFrame, key: str | Sequence[str]) -> pl.Series:
     Where rows of the same first value are next to each other, sorted by the second, only these runs are
     sorted.
     """
-    names = [key] if isinstance(key, str) else [*key]
-    runs = frame[names[0]].rle().struct.unnest()
-    if len(names) == 2 and 2 * len(runs) < len(frame) and runs["value"].n_unique() == len(runs):
-        lengths = runs["len"].to_numpy().astype(np.int64)
-        starts = np.cumsum(lengths) - lengths
-        ascends = frame.select((pl.col(names[1]) > pl.col(names[1]).shift()).fill_null(False)).to_series()
-        if int(ascends.scatter(starts, True).sum()) == len(frame):
-            order = runs["value"].arg_sort().to_numpy()
-            sizes = lengths[order]
-            ends = np.cumsum(sizes)
-            return pl.Series(np.repeat(starts[order] + sizes - ends, sizes) + np.arange(len(frame)))
-    ranks = frame.select(rank.alias(f"key {at}") for at, rank in enumerate(_ranks(frame, names)))
-    return ranks.with_row_index("row").sort(ranks.columns, maintain_order=True)["row"]
+    first, *further = [key] if isinstance(key, str) else key
+    if not further:
+        return _order(pl.DataFrame({"key 0": _sorting_alike(frame[first])}))
+    runs = frame[first].rle().struct.unnest()
+    if 2 * len(runs) >= len(frame) or runs["value"].n_unique() < len(runs):
+        return _order(frame.select(_ranks(frame, [first, *further])))
+    lengths = runs["len"].to_numpy().astype(np.int64)
+    starts = np.cumsum(lengths) - lengths
+    order = _order(pl.DataFrame({"key 0": _sorting_alike(runs["value"])})).to_numpy()
+    ascends = frame.select((pl.col(further[0]) > pl.col(further[0]).shift()).fill_null(False)).to_series()
+    if int(ascends.scatter(starts, True).sum()) == len(frame):
+        sizes = lengths[order]
+        ends = np.cumsum(sizes)
+        return pl.Series(np.repeat(starts[order] + sizes - ends, sizes) + np.arange(len(frame)))
+    places = np.empty(len(runs), np.uint32)
+    places[order] = np.arange(len(runs), dtype=np.uint32)
+    return _order(frame.select(pl.Series("runs", np.repeat(places, lengths)), *_ranks(frame, further)))
+
+
+def _order(keys: pl.DataFrame) -> pl.Series:
+    """Return the numbers of rows sorted by all columns, equal ones as they stand."""
+    return keys.with_row_index("row").sort(keys.columns, maintain_order=True)["row"]
+
+
+def _sorting_alike(column: pl.Series) -> pl.Series:
+    """Return a column that sorts as another one: of texts of few digits numbers, in a fourth of the time.
+
+    >>> texts = pl.Series(["10", "9", "1", "010"])
+    >>> _sorting_alike(texts).arg_sort().to_list() == texts.arg_sort().to_list() == [3, 2, 0, 1]
+    True
+    """
+    if column.dtype != pl.String or column.null_count() or not column.str.contains(_FEW_DIGITS).all():
+        return column
+    lengths = column.str.len_bytes().to_numpy()
+    padded = 10 ** np.arange(_MOST_DIGITS, -1, -1)  # zeros behind them: of equal ones the shorter is first
+    return pl.Series(column.str.to_integer().to_numpy() * padded[lengths] * (_MOST_DIGITS + 1) + lengths)
 
 
 def _ranks(frame: pl.DataFrame, names: Sequence[str]) -> list[pl.Expr]:
-    """Return what sorts as some columns do: of several, texts as numbers, in half of the time."""
+    """Return what sorts as some columns do, texts as numbers: of several columns in half of the time."""
     return [
-        pl.col(name).cast(pl.Enum(frame[name].drop_nulls().unique().sort())).to_physical()
-        if len(names) > 1 and frame[name].dtype == pl.String
-        else pl.col(name)
-        for name in names
+        (
+            pl.col(name).cast(pl.Enum(frame[name].drop_nulls().unique().sort())).to_physical()
+            if frame[name].dtype == pl.String
+            else pl.col(name)
+        ).alias(f"key {at}")
+        for at, name in enumerate(names)
     ]
 
 

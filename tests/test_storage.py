@@ -123,3 +123,27 @@ def test_only_runs_are_sorted_where_that_is_all(monkeypatch) -> None:
     frame = pl.DataFrame({"one": ["b"] * 3 + ["a"] * 2, "number": [1, 2, 5, 0, 7]})
     monkeypatch.setattr(storage, "_ranks", lambda *_: pytest.fail("all rows were sorted"))
     assert row_order(frame, ("one", "number")).to_list() == [3, 4, 0, 1, 2]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.none() | st.text("0129", max_size=3) | st.sampled_from(["9" * 17, "9" * 18, "٣", "a"]),
+            st.none() | st.sampled_from(["b", "a", "ab", ""]),
+            st.none() | st.floats(0, 1) | st.just(0.5),
+        ),
+        max_size=12,
+    ),
+    names=st.sampled_from([["id"], ["id", "label"], ["id", "label", "score"], ["score", "id"]]),
+    is_in_runs=st.booleans(),
+    is_plain=st.booleans(),
+)
+def test_rows_are_sorted_as_polars_sorts_them(rows, names, is_in_runs, is_plain) -> None:
+    schema = {"id": pl.String, "label": pl.String, "score": pl.Float64}
+    frame = pl.DataFrame(rows, schema=schema, orient="row")
+    if is_plain:
+        frame = frame.filter(pl.col("id").str.contains("^[0-9]{1,17}$"))
+    if is_in_runs:
+        frame = pl.concat([frame, frame]).sort("id", descending=True, maintain_order=True)
+    assert frame[row_order(frame, names)].equals(frame.sort(names, maintain_order=True))

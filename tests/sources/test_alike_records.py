@@ -275,6 +275,12 @@ def test_text_that_is_no_unicode_is_left_to_the_decoder(text, field, tmp_path):
     check_file("questions", content, tmp_path)
 
 
+@pytest.mark.parametrize("text", [b'"\xff"', b'"a\tb"', b'"\\u0061"', b'""'])
+def test_keys_of_any_bytes(text, tmp_path):
+    content = written("questions", plain("questions", more={"HERE": 1}, HERE=1)).encode()
+    check_file("questions", content.replace(b'"HERE"', text), tmp_path)
+
+
 @pytest.mark.parametrize("kind", READERS)
 def test_records_are_matched_a_few_at_a_time(kind, tmp_path, monkeypatch):
     listed = [text.replace("dog", "a long name of a dog") for text in plain(kind, 40)]

@@ -181,12 +181,13 @@ def _object(tokens: _Tokens, at: int, fields: Mapping[str, Wanted], unwanted: Wa
         if b"\\" in name or name in seen or min(name) < ord(" "):
             raise OddError
         seen.add(name)
-        at = yield from _value(tokens, at + 2, fields.get(name[1:-1].decode()), unwanted)
-    for field, wanted in fields.items():
+        wanted = fields.get(name[1:-1].decode(errors="replace"))
+        at = yield from _value(tokens, at + 2, wanted, unwanted)
+    for field, one in fields.items():
         if f'"{field}"'.encode() not in seen:
-            if not wanted.may_be_absent:
+            if not one.may_be_absent:
                 raise OddError
-            yield tokens[at].start(), tokens[at].start(), kernels.NULL, wanted
+            yield tokens[at].start(), tokens[at].start(), kernels.NULL, one
     return at + 1
 
 

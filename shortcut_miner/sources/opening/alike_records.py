@@ -6,8 +6,10 @@ not understood, and the caller asks there. Importing this loads kernels; of text
 decoding takes no longer than that.
 """
 
+import mmap
 import re
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -81,7 +83,8 @@ def read_alike(content: bytes, record_type: type[msgspec.Struct], key: str | Non
     layouts: list[list[Step]] = []
     text, base, at = content, 0, start  # where `text` begins in the content, and a record in `text`
     begin, learned_at = start, -1
-    found, state = _room(columns), np.zeros(4, np.int64)
+    texts = _pages((1 + len(columns.places)) * _TEXT_BYTES, np.uint8).reshape(-1, _TEXT_BYTES)
+    found, state = _room(columns, texts), np.zeros(4, np.int64)
     frames, is_ascii = [], content.isascii()
     while True:
         at = kernels.match(
@@ -106,10 +109,10 @@ def read_alike(content: bytes, record_type: type[msgspec.Struct], key: str | Non
         begin = base + at
         if is_near_end:
             text, base, at = content[at:] + _AFTER_TAIL, at, 0
-        found, state[kernels.NOTED] = _room(columns), 0
+        found, state[kernels.NOTED] = _room(columns, texts), 0
     end = base + at
     _check_around(content[:start] + content[end:], key)
-    return Alike(pl.concat(frames), content[: _cut(content, start, columns)] + content[end:])
+    return Alike(pl.concat(frames, rechunk=True), content[: _cut(content, start, columns)] + content[end:])
 
 
 def _start(content: bytes, key: str | None) -> int:
@@ -160,26 +163,31 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def _room(columns: Columns) -> kernels.Found:
+def _room(columns: Columns, texts: Bytes) -> kernels.Found:
     """Return room for the values of some records."""
     sizes = [_LIST_ROWS if one.table else _ROWS for one in (*columns.places, columns.unwanted)]
-    tables, places, total = 2 + len(columns.lists), len(sizes), sum(sizes)
-    ends = np.zeros((tables, _ROWS + 1), np.int64)
+    tables, total = 2 + len(columns.lists), sum(sizes)
     room = np.full(tables, _LIST_ROWS)
     room[0], room[-1] = _ROWS, 1 << 60  # no column is of the last table
     return kernels.Found(
-        views=np.empty(2 * total, np.uint64),
-        numbers=np.empty(total),
-        is_null=np.empty(total, np.bool_),
+        views=_pages(2 * total, np.uint64),
+        numbers=_pages(total, np.float64),
+        is_null=_pages(total, np.bool_),
         first=np.cumsum([0, *sizes[:-1]]),
-        texts=np.empty((places, _TEXT_BYTES), np.uint8),
-        used=np.zeros(places, np.int64),
-        ends=ends,
+        texts=texts,
+        used=np.zeros(len(sizes), np.int64),
+        ends=np.zeros((tables, _ROWS + 1), np.int64),
         rows=np.zeros(tables, np.int64),
         before=np.zeros(tables, np.int64),
         room=room,
         notes=np.empty((_NOTES, 4), np.int64),
     )
+
+
+def _pages(size: int, kind: type[np.generic]) -> NDArray[Any]:
+    """Return an array in pages of its own: what is unused takes none, and all go with the last use."""
+    pages = mmap.mmap(-1, size * np.dtype(kind).itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return np.frombuffer(pages, kind)
 
 
 def _frame(text: bytes, columns: Columns, found: kernels.Found, noted: int) -> pl.DataFrame:

@@ -174,7 +174,7 @@ def zeros_back(given: pl.Series, known: pl.Series, file: str) -> tuple[pl.Series
     >>> ids.to_list()
     ['02930152', '17']
     """
-    if given.is_in(known.implode()).all():
+    if given.equals(known) or given.is_in(known.implode()).all():
         return given, pl.DataFrame(schema={"given": pl.String, "known": pl.String})
     same = _bare(given, "given").join(_bare(known, "known"), on="bare", maintain_order="left").drop("bare")
     is_strange = ~pl.col("given").is_in(known.implode()) & ~pl.col("known").is_in(given.implode())

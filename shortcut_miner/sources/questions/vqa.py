@@ -147,18 +147,18 @@ def read_vqa(
     if limit is None and len(annotations.table) > joined["annotated_image_id"].count():
         orphans = annotations.table.join(questions.table, on="question_id", how="anti")["question_id"]
     annotation_losses = {_NO_QUESTION: orphans}
-    if any(map(len, question_losses.values())):
-        joined = joined.filter(~is_missing, ~is_other_image)
-    table = joined.select(Questions.column_names())
+    lost = sum(map(len, question_losses.values()))
+    table = joined.filter(~is_missing, ~is_other_image) if lost else joined
+    table = table.select(Questions.column_names())
     if on_bad_row == "error" or table.is_empty():
         _check_losses(f"{questions_path} and {annotations_path}", question_losses | annotation_losses)
     return table, _with_losses(questions, question_losses), _with_losses(annotations, annotation_losses)
 
 
 def _joined(questions: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
-    """Return each question with its answers, which most sets list in the same order."""
-    if answers["question_id"].equals(questions["question_id"]):
-        return questions.hstack(answers.drop("question_id").get_columns())
+    """Return each question, in order, with its answer; null where there is none."""
+    if questions["question_id"].equals(answers["question_id"]):  # as in most sets: both are of one program
+        return questions.hstack(answers.drop("question_id")).rechunk()
     return questions.join(answers, on="question_id", how="left", validate="1:1", maintain_order="left")
 
 
