@@ -13,7 +13,16 @@ import shortcut_miner
 PACKAGE = Path(shortcut_miner.__file__).parent
 
 LAYERS = (
-    ("version", "errors", "options", "schemas", "kernel_cache", "kernel_options", "answer_text"),
+    (
+        "version",
+        "errors",
+        "options",
+        "schemas",
+        "kernel_cache",
+        "kernel_options",
+        "kernel_steps",
+        "answer_text",
+    ),
     (
         "drafts",
         "dry_runs",
@@ -195,7 +204,7 @@ def test_kernels_import_only_numeric_libraries_and_their_own_folder() -> None:
 
 def test_heavy_libraries_load_late() -> None:
     allowed = {
-        "numba": {"kernels_numba"},
+        "numba": {"kernels_numba", "kernel_options.py", "kernel_steps.py"},
         "cupy": {"kernels_cupy"},
         "scipy": {"bootstrap.py", "paired_tests.py", "power.py", "significance.py"},
         "altair": {"charts"},

@@ -66,12 +66,12 @@ def areas(x1, y1, x2, y2, one, is_exact):
 
 
 @njit(**INLINED)
-def _judge(sides, first, stop, one, rule, is_exact, matches, differs):
+def _judge(sides, first, stop, one, rule, matches, differs):
     """Add an object to the verdicts on the regions of its image."""
     for region in range(first, stop):
         x1, y1 = np.float64(sides[0, region]), np.float64(sides[1, region])
         x2, y2 = np.float64(sides[2, region]), np.float64(sides[3, region])
-        shared, own, its = areas(x1, y1, x2, y2, one, is_exact)
+        shared, own, its = areas(x1, y1, x2, y2, one, rule.is_exact)
         union = own + its - shared
         whole = own if rule.is_by_region else its
         matches[region - first] |= (shared / union if union > 0 else 0.0) > rule.iou_threshold
@@ -94,10 +94,7 @@ def fill_lists(regions, named, rule, matches, differs, relevant, irrelevant, cou
         for place in range(named.offsets[question], named.offsets[question + 1]):
             box = named.objects[place]
             one = (named.boxes[box, 0], named.boxes[box, 1], named.boxes[box, 2], named.boxes[box, 3])
-            if rule.is_exact:
-                _judge(regions.sides, first, stop, one, rule, True, matches, differs)
-            else:
-                _judge(regions.sides, first, stop, one, rule, False, matches, differs)
+            _judge(regions.sides, first, stop, one, rule, matches, differs)
         before, before_differing = matched, differing
         for at in range(stop - first):
             region = first + at

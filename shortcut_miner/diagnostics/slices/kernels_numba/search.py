@@ -169,9 +169,8 @@ def _lay_rows(item, limits, rows, space):
 @njit(**INLINED)
 def _search_from(item, kept, words, limits, space, found):
     """Write the slice of one item, and depth first all that begin with it; return whether they fit."""
-    if not _write(
-        np.int64(-1), item, space.masks, np.int64(0), space.masks, np.int64(0), words, 1, space, found
-    ):
+    least, zero = np.int64(1), np.int64(0)  # of a literal's type, `_write` would be compiled twice
+    if not _write(np.int64(-1), item, space.masks, zero, space.masks, zero, words, least, space, found):
         return False
     width = len(space.names)
     space.slices[0] = found.size[0] - 1
