@@ -54,7 +54,9 @@ def areas(x1, y1, x2, y2, one, is_exact):
     """
     if not is_exact:
         x1, y1, x2, y2 = np.trunc(x1), np.trunc(y1), np.trunc(x2), np.trunc(y2)
-    width, height = min(x2, one[2]) - max(x1, one[0]), min(y2, one[3]) - max(y1, one[1])
+    left, top = one[0] if one[0] > x1 else x1, one[1] if one[1] > y1 else y1
+    right, bottom = one[2] if one[2] < x2 else x2, one[3] if one[3] < y2 else y2
+    width, height = right - left, bottom - top
     own_width, own_height, its_width, its_height = x2 - x1, y2 - y1, one[2] - one[0], one[3] - one[1]
     is_shared = (width > 0) & (height > 0)
     if is_exact:
