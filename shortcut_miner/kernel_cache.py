@@ -79,7 +79,9 @@ def _digest_of(sources: Path) -> str:
     """Return what tells a folder of kernels, the tuples that they take and their options from others."""
     import hashlib
 
-    found = hashlib.sha256(Path(__file__).with_name("kernel_options.py").read_bytes())
+    found = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("kernel_*.py")):
+        found.update(hashlib.sha256(path.read_bytes()).digest())
     for path in (*sorted(sources.glob("*.py")), *sorted(sources.parent.glob("*.py"))):
         text = path.read_bytes()
         if path.parent == sources or b"(NamedTuple)" in text:

@@ -131,7 +131,7 @@ def _search(first: int, stop: int, limits: kernels.Limits, rows: kernels.Rows) -
     room, done = _FIRST_ROOM, 0
     while first < stop:
         part = kernels.Found(np.zeros(1, np.int64), *(np.empty(room, np.int64) for _ in range(5)))
-        first = kernels.search(first, stop, limits, rows, space, part)
+        first = kernels.search(first, stop, limits, rows, space._replace(room=room), part)
         size = int(part.size[0])
         done += size
         if done > MOST_SLICES or room > 2 * MOST_SLICES:
@@ -167,6 +167,8 @@ def _space(first: int, stop: int, limits: kernels.Limits, rows: kernels.Rows) ->
         slices=np.empty(width * (limits.max_length + 1), np.int64),
         kept=np.empty(limits.max_length + 1, np.int64),
         cursor=np.empty(limits.max_length + 1, np.int64),
+        items=items,
+        room=0,
     )
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortcut_miner.mining.arrays import Ints, Numbers
+from shortcut_miner.mining.arrays import Ints, Numbers, read_only
 from shortcut_miner.mining.kernels_numba import family as kernels
 from shortcut_miner.mining.kernels_numba import rows as row_kernels
 from shortcut_miner.mining.threads import shares, thread_count
@@ -104,9 +104,8 @@ def _margins(training: RowBlocks) -> tuple[Ints, Ints]:
     class_rows = np.zeros(training.vocabulary.class_count, np.int64)
     item_rows = np.zeros(training.vocabulary.item_count, np.int64)
     for block in training.blocks():
-        row_kernels.add_totals(
-            block.offsets, block.items, block.classes, block.weights, item_rows, class_rows
-        )
+        classes, weights = read_only(block.classes), read_only(block.weights)
+        row_kernels.add_totals(block.offsets, block.items, classes, weights, item_rows, class_rows)
     return class_rows, item_rows
 
 

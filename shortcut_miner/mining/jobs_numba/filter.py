@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from shortcut_miner.mining.antecedents import Antecedents, Mask
-from shortcut_miner.mining.arrays import Level
+from shortcut_miner.mining.arrays import Ints, Level
 from shortcut_miner.mining.kernels_numba import filter as kernels
 from shortcut_miner.mining.threads import blocks, thread_count
 from shortcut_miner.options import SupersetFilter
@@ -57,12 +57,20 @@ def _drop_immediate(levels: list[Level], dropped: list[Mask], pool: ThreadPoolEx
 def _drop_any(
     antecedents: Antecedents, levels: list[Level], dropped: list[Mask], pool: ThreadPoolExecutor
 ) -> None:
+    nodes, stops = _joined(levels)
     for size in range(1, len(levels)):
         paths = antecedents.paths(size, np.arange(len(levels[size].items), dtype=np.int64))
-        chosen = tuple(levels[: size + 1])
         tasks = [
-            pool.submit(kernels.drop_any, first, stop, chosen, paths, dropped[size])
+            pool.submit(kernels.drop_any, first, stop, int(stops[size - 1]), nodes, paths, dropped[size])
             for first, stop in blocks(len(paths), _PARENTS_A_BLOCK)
         ]
         for task in tasks:
             task.result()
+
+
+def _joined(levels: list[Level]) -> tuple[Level, Ints]:
+    """Return all antecedents as one level, with the numbers of their children there, and each level's end."""
+    stops = np.cumsum([len(level.items) for level in levels])
+    starts = [stops[:1], *(stop + level.starts[1:] for stop, level in zip(stops, levels, strict=True))]
+    *fields, _ = (np.concatenate(parts) for parts in zip(*levels, strict=True))
+    return Level._make((*fields, np.concatenate(starts))), stops

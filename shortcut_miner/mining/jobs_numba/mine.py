@@ -186,7 +186,7 @@ def _space(job: _Job, first: int, stop: int, max_antecedent: int) -> space_kerne
             run_stop=np.empty(words, np.int64),
             source=np.empty(64 * words, np.int64),
             turned=np.empty(128, np.int64),
-            candidates=np.empty((max_antecedent + 1, items), np.int32),
+            candidates=np.empty((max_antecedent + 1, items + 1), np.int32),
             low=np.empty(max_antecedent + 1, np.int64),
             heavy=np.empty(max_antecedent + 1, np.int64),
             stop=np.empty(max_antecedent + 1, np.int64),
@@ -200,8 +200,9 @@ def _space(job: _Job, first: int, stop: int, max_antecedent: int) -> space_kerne
             item_stop=np.zeros(max_antecedent + 1, np.int64),
             occurrence_stop=np.zeros(max_antecedent + 1, np.int64),
             saved=np.zeros(max_antecedent + 2, np.int64),
-            names=np.empty((max_antecedent + 1, items), np.int32),
+            names=np.empty((max_antecedent + 1, items + 1), np.int32),
             starts=np.empty((max_antecedent + 1, items + 1), np.int64),
+            width=items + 1,
         ),
         found=_empty_found(_FIRST_BUFFER, max_antecedent, stop - first),
     )
@@ -217,6 +218,7 @@ def _empty_found(room: int, max_antecedent: int, first_items: int) -> Found:
         children=np.empty(shape, np.int32),
         first_children=np.empty(first_items, np.int32),
         size=np.empty(max_antecedent + 1, np.int64),
+        room=room,
     )
 
 

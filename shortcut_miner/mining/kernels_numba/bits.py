@@ -21,10 +21,6 @@ _NUMBERS_A_ROW = 32
 PAIR_LIMIT = 192
 
 
-# An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
-_place = np.uint64
-
-
 @intrinsic
 def _count_ones(_, word):
     """Return how many bits of an int64 are set."""
@@ -37,7 +33,8 @@ def lay_rows(length, low, run_count, planes, kept, occurrences, rows, scratch, b
     for k in range(kept + 1):
         scratch.total[k] = 0
     stride = (kept + 63) // 64 * 64
-    most = min(bits.limit[0], _NUMBERS_A_ROW * (scratch.run_ends[run_count - 1] - low)) // stride
+    most, useful = bits.limit[0], _NUMBERS_A_ROW * (scratch.run_ends[run_count - 1] - low)
+    most = (most if most < useful else useful) // stride
     zero = np.int64(0)  # of a literal's type, what is called here would be compiled twice
     top = fill = begin = zero
     # Heavy runs come first, each with all digits of its weights; then all others, digit by digit.
@@ -69,7 +66,7 @@ def _lay_run(start, stop, plane, top, fill, most, stride, occurrences, rows, scr
     occurrence_rows, after = occurrences.rows, occurrences.after
     new_name, total, masks = scratch.new_name, scratch.total, bits.masks
     for slot in range(start, stop):
-        row = _place(occurrence_rows[_place(slot)])
+        row = occurrence_rows[slot]
         if not weights[row] >> plane & 1:
             continue
         if fill == 64:
@@ -82,11 +79,11 @@ def _lay_run(start, stop, plane, top, fill, most, stride, occurrences, rows, scr
         for block in range(cell, cell + stride, 64):
             masks[block] = 0
         count = 0
-        for position in range(after[_place(slot)], ends[row]):
-            name = new_name[_place(items[_place(position)])]
+        for position in range(after[slot], ends[row]):
+            name = new_name[items[position]]
             if name >= 0:
-                masks[_place(cell + (name & -64))] |= 1 << (name & 63)
-                total[_place(name + 1)] += 1 << plane
+                masks[cell + (name & -64)] |= 1 << (name & 63)
+                total[name + 1] += 1 << plane
                 count += 1
         fill += count >= 2  # else no longer antecedent can come of it
     return top, fill
@@ -103,7 +100,7 @@ def search_bits(length, limits, space):
     kept = stack.kept[length]
     stride = (kept + 63) // 64 * 64
     for k in range(kept):
-        bits.candidates[length, k] = k
+        bits.candidates[length * stack.width + k] = k
     first = np.int64(0)  # of a literal's type, `_transpose` would be compiled twice
     _transpose(first, bits.stop[length], first, stride, bits)
     above = length
@@ -113,15 +110,15 @@ def search_bits(length, limits, space):
             above -= 1
             continue
         stack.cursor[above] = k + 1
-        _gather_rows(above, bits.candidates[above, k], stride, min_count, bits)
-        left = _write_longer(above, k, stack.names[length], stride, min_count, stack, found, bits)
+        _gather_rows(above, bits.candidates[above * stack.width + k], stride, min_count, bits)
+        left = _write_longer(above, k, length * stack.width, stride, min_count, stack, found, bits)
         size = above + 2
         if left < 0:
             return False
         if left < 2 or size == max_antecedent:
             continue
         if size + 1 == max_antecedent and left <= PAIR_LIMIT:
-            if not _write_pairs(above + 1, stack.names[length], stride, min_count, stack, found, bits):
+            if not _write_pairs(above + 1, length * stack.width, stride, min_count, stack, found, bits):
                 return False
         else:
             above += 1
@@ -139,17 +136,17 @@ def _write_longer(above, k, names, stride, min_count, stack, found, bits):
     stack.base[length], stack.cursor[length] = found.size[length + 1], 0
     kept = 0
     for other in range(k + 1, stack.kept[above]):
-        candidate = bits.candidates[above, other]
+        candidate = bits.candidates[above * stack.width + other]
         best, answer = _best_class(candidate, candidate, low, heavy, stride, bits)
         if best >= min_count:
-            if found.size[0] == len(found.item[0]):
+            if found.size[0] == found.room:
                 return -1
             total = _total(candidate, candidate, low, stop, stride, bits)
-            emit(found, length + 1, names[candidate], answer, total, best)
-            bits.candidates[length, kept] = candidate
+            emit(found, length + 1, stack.names[names + candidate], answer, total, best)
+            bits.candidates[length * stack.width + kept] = candidate
             kept += 1
     stack.kept[length] = kept
-    found.children[length, stack.base[above] + k] = kept
+    found.children[length * found.room + stack.base[above] + k] = kept
     return kept
 
 
@@ -158,17 +155,17 @@ def _write_pairs(length, names, stride, min_count, stack, found, bits):
     """Write Y with each pair of its candidates, entry `length`; return whether they fit."""
     low, heavy, stop = bits.low[length], bits.heavy[length], bits.stop[length]
     for one in range(stack.kept[length]):
-        left = bits.candidates[length, one]
+        left = bits.candidates[length * stack.width + one]
         begin = found.size[length + 2]
         for other in range(one + 1, stack.kept[length]):
-            right = bits.candidates[length, other]
+            right = bits.candidates[length * stack.width + other]
             best, answer = _best_class(left, right, low, heavy, stride, bits)
             if best >= min_count:
-                if found.size[0] == len(found.item[0]):
+                if found.size[0] == found.room:
                     return False
                 total = _total(left, right, low, stop, stride, bits)
-                emit(found, length + 2, names[right], answer, total, best)
-        found.children[length + 1, stack.base[length] + one] = found.size[length + 2] - begin
+                emit(found, length + 2, stack.names[names + right], answer, total, best)
+        found.children[(length + 1) * found.room + stack.base[length] + one] = found.size[length + 2] - begin
     return True
 
 
@@ -183,16 +180,16 @@ def _gather_rows(above, candidate, stride, min_count, bits):
         while run < stop:
             end, count = run_stop[run], 0
             for k in range(run, end if run < heavy else run):
-                count += _count_ones(words[_place(k * stride + candidate)]) << shift[_place(k)]
+                count += _count_ones(words[k * stride + candidate]) << shift[k]
             if (count >= min_count) != turn:
                 for k in range(run, end):
-                    left = words[_place(k * stride + candidate)]
+                    left = words[k * stride + candidate]
                     while left:
                         if fill == 64 or (fill and shift[top] != shift[k]):
                             rows[top] = fill
                             top, fill = top + 1, 0
                         shift[top] = shift[k]
-                        source[_place(top * 64 + fill)] = k * stride + _count_ones((left & -left) - 1)
+                        source[top * 64 + fill] = k * stride + _count_ones((left & -left) - 1)
                         left &= left - 1
                         fill += 1
                 if not turn:
@@ -212,7 +209,7 @@ def _gather_rows(above, candidate, stride, min_count, bits):
         for block in range(first, stride, 64):
             at = k * stride + block
             for row in range(rows[k]):
-                bits.masks[_place(at + row)] = bits.masks[_place(source[_place(k * 64 + row)] + block)]
+                bits.masks[at + row] = bits.masks[source[k * 64 + row] + block]
     _transpose(stop, top, first, stride, bits)
 
 
@@ -238,20 +235,20 @@ def _transpose(low, stop, first, stride, bits):
         for at in range(k * stride + first, (k + 1) * stride, 64):
             rows = bits.rows[k]
             for row in range(64):
-                turned[_place(row)] = masks[_place(at + row)] if row < rows else 0
+                turned[row] = masks[at + row] if row < rows else 0
             digit, half, here = 32, 0xFFFFFFFF, 0
             while digit:
                 there = 64 - here
                 for row in range(32):
-                    upper, lower = turned[_place(here + row)], turned[_place(here + row + 32)]
+                    upper, lower = turned[here + row], turned[here + row + 32]
                     swapped = ((upper >> digit) ^ lower) & half
-                    turned[_place(there + 2 * row)] = upper ^ (swapped << digit)
-                    turned[_place(there + 2 * row + 1)] = lower ^ swapped
+                    turned[there + 2 * row] = upper ^ (swapped << digit)
+                    turned[there + 2 * row + 1] = lower ^ swapped
                 digit >>= 1
                 half ^= half << digit
                 here = there
             for candidate in range(64):
-                words[_place(at + candidate)] = turned[_place(candidate)]
+                words[at + candidate] = turned[candidate]
 
 
 @njit(**INLINED)
@@ -261,10 +258,10 @@ def _best_class(left, right, low, heavy, stride, bits):
     best = count = at = 0
     for k in range(low, heavy):
         # A part of a class never counts more than all of it, so no end of a run is looked for.
-        rows = words[_place(k * stride + left)] & words[_place(k * stride + right)]
-        count = (count & same_run[_place(k)]) + (_count_ones(rows) << shift[_place(k)])
+        rows = words[k * stride + left] & words[k * stride + right]
+        count = (count & same_run[k]) + (_count_ones(rows) << shift[k])
         at = k if count > best else at
-        best = max(count, best)
+        best = count if count > best else best
     return best, bits.classes[at]
 
 
@@ -274,6 +271,6 @@ def _total(left, right, low, stop, stride, bits):
     words, shift = bits.words, bits.shift
     total = 0
     for k in range(low, stop):
-        rows = words[_place(k * stride + left)] & words[_place(k * stride + right)]
-        total += _count_ones(rows) << shift[_place(k)]
+        rows = words[k * stride + left] & words[k * stride + right]
+        total += _count_ones(rows) << shift[k]
     return total

@@ -82,35 +82,30 @@ def drop_immediate(first, stop, two_below, below, level, below_links, links, dro
 
 
 @njit(**STEP)
-def _blocks(below, subset, level, child):
+def _blocks(nodes, subset, child):
     """Say whether `subset` has the child's answer with at least the child's confidence."""
     return (
-        below.best_class[subset] == level.best_class[child]
-        and below.rule_count[subset] * level.antecedent_count[child]
-        >= level.rule_count[child] * below.antecedent_count[subset]
+        nodes.best_class[subset] == nodes.best_class[child]
+        and nodes.rule_count[subset] * nodes.antecedent_count[child]
+        >= nodes.rule_count[child] * nodes.antecedent_count[subset]
     )
 
 
 @njit(**KERNEL)
-def drop_any(first, stop, levels, paths, dropped):
+def drop_any(first, stop, before, nodes, paths, dropped):
     """Mark the antecedents first..stop-1 of one length that *any* proper subset blocks.
 
-    `levels` holds the levels 0..k; ``paths[x]`` the k items of antecedent x, ascending.
+    `nodes` holds the antecedents of all lengths, of which `before` are shorter; ``paths[x]`` the items of
+    antecedent x, ascending.
     """
-    size = paths.shape[1]
-    level = levels[size]
+    items, starts, size = nodes.items, nodes.starts, paths.shape[1]
     for child in range(first, stop):
         for mask in range(1 << size):
             if mask == (1 << size) - 1 or dropped[child]:
                 break
             node = np.int64(0)
-            depth = 0
             for position in range(size):
                 if mask >> position & 1 and node >= 0:
-                    starts = levels[depth].starts
-                    depth += 1
-                    node = find_child(
-                        levels[depth].items, starts[node], starts[node + 1], paths[child, position]
-                    )
-            if node >= 0 and _blocks(levels[depth], node, level, child):
+                    node = find_child(items, starts[node], starts[node + 1], paths[child, position])
+            if node >= 0 and _blocks(nodes, node, before + child):
                 dropped[child] = True

@@ -18,11 +18,9 @@ import numpy as np
 from numba import njit
 
 from shortcut_miner.kernel_options import INLINED, KERNEL
+from shortcut_miner.kernel_pointers import pointers
 from shortcut_miner.mining.kernels_numba.bits import lay_rows, search_bits
 from shortcut_miner.mining.kernels_numba.space import SWEEP_RATIO, emit
-
-# An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
-_place = np.uint64
 
 
 @njit(**KERNEL)
@@ -36,12 +34,14 @@ def mine_first_items(first, stop, low_item, starts, rows, occurrences, limits, s
     on disk.
     """
     min_count, max_antecedent, item_count = limits
+    starts, rows, occurrences, space = pointers((starts, rows, occurrences, space))
     stack, scratch, found = space.stack, space.scratch, space.found
-    for k in range(len(found.size)):
+    lengths = max_antecedent + 1
+    for k in range(lengths):
         found.size[k] = 0
     stack.kept[0] = item_count  # entry 0: all items are candidates
     for item in range(first, stop):
-        for k in range(len(found.size)):
+        for k in range(lengths):
             stack.saved[k] = found.size[k]
         # X is number `node` of its length; its last item is candidate k of entry `above`.
         above = np.int64(0)  # of a literal's type, what is called here would be compiled twice
@@ -78,7 +78,7 @@ def mine_first_items(first, stop, low_item, starts, rows, occurrences, limits, s
                 )
             fits = _write_kept(above, node, kept, stack, scratch, found)
             if not fits or (in_bits and not search_bits(length, limits, space)):
-                for size in range(len(found.size)):
+                for size in range(lengths):
                     found.size[size] = stack.saved[size]
                 return item
             if row_stop > row_top:
@@ -93,7 +93,8 @@ def mine_first_items(first, stop, low_item, starts, rows, occurrences, limits, s
                 break
             k = stack.cursor[above]
             stack.cursor[above] = k + 1
-            low, high = stack.starts[above, k], stack.starts[above, k + 1]
+            place = above * stack.width + k
+            low, high = stack.starts[place], stack.starts[place + 1]
             node = stack.base[above] + k
             x_rows, x_occurrences = space.rows, space.occurrences
         found.first_children[item - first] = found.size[2] - stack.saved[2]
@@ -104,19 +105,19 @@ def mine_first_items(first, stop, low_item, starts, rows, occurrences, limits, s
 def _write_kept(above, node, kept, stack, scratch, found):
     """Write X with each of its candidates, which are entry ``above + 1`` then; return whether they fit."""
     length = above + 1
-    fits = found.size[0] + kept <= len(found.item[0])
+    fits = found.size[0] + kept <= found.room
     stack.base[length], stack.kept[length], stack.cursor[length] = found.size[length + 1], kept, 0
     for k in range(kept):
         candidate = scratch.touched[k]
-        name = stack.names[above, candidate] if above else candidate
-        stack.names[length, k] = name
+        name = stack.names[above * stack.width + candidate] if above else candidate
+        stack.names[length * stack.width + k] = name
         if fits:
             answer, right = scratch.best_class[candidate], scratch.best[candidate]
             emit(found, length + 1, name, answer, scratch.total[k + 1], right)
         scratch.best[candidate] = 0
         scratch.new_name[candidate] = -1
     if above:
-        found.children[length, node] = kept
+        found.children[length * found.room + node] = kept
     return fits
 
 
@@ -168,10 +169,10 @@ def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, 
             slot = run_stop
         elif is_dense and stop - first <= SWEEP_RATIO * (run_stop - slot):
             while slot < run_stop:
-                row = _place(occurrence_rows[_place(slot)])
+                row = occurrence_rows[slot]
                 weight = weights[row]
-                for position in range(after[_place(slot)], ends[row]):
-                    run[_place(items[_place(position)])] += weight
+                for position in range(after[slot], ends[row]):
+                    run[items[position]] += weight
                 slot += 1
             for candidate in range(first, stop):
                 is_better = run[candidate] > best[candidate]
@@ -181,11 +182,11 @@ def _count_heavy_runs(low, run_count, occurrences, rows, first, stop, is_dense, 
         else:
             size = touched_count
             while slot < run_stop:
-                row = _place(occurrence_rows[_place(slot)])
+                row = occurrence_rows[slot]
                 weight = weights[row]
-                for position in range(after[_place(slot)], ends[row]):
-                    met = _place(items[_place(position)])
-                    touched[_place(size)] = met  # to be overwritten if it is listed already
+                for position in range(after[slot], ends[row]):
+                    met = items[position]
+                    touched[size] = met  # to be overwritten if it is listed already
                     size += run[met] == 0
                     run[met] += weight
                 slot += 1
@@ -315,24 +316,24 @@ def _deliver_rows(length, row_top, row_stop, space):
     """Write the occurrences of every candidate in the rows row_top..row_stop, and their starts."""
     items, row_starts, row_ends = space.rows.items, space.rows.starts, space.rows.ends
     occurrence_rows, after, kept = space.occurrences.rows, space.occurrences.after, space.stack.kept[length]
-    starts = space.stack.starts[length]
+    starts, base = space.stack.starts, length * space.stack.width
     for k in range(kept + 1):
-        starts[k] = 0
+        starts[base + k] = 0
     for row in range(row_top, row_stop):
         for position in range(row_starts[row], row_ends[row]):
-            starts[items[position] + 1] += 1
-    starts[0] = space.stack.occurrence_stop[length - 1]
-    for k in range(kept):
+            starts[base + items[position] + 1] += 1
+    starts[base] = space.stack.occurrence_stop[length - 1]
+    for k in range(base, base + kept):
         starts[k + 1] += starts[k]
-    space.stack.occurrence_stop[length] = starts[kept]
+    space.stack.occurrence_stop[length] = starts[base + kept]
     # Filling moves each start to its end; afterwards every start is the end of the one before.
     for row in range(row_top, row_stop):
         for position in range(row_starts[row], row_ends[row]):
-            candidate = items[position]
+            candidate = base + items[position]
             slot = starts[candidate]
             occurrence_rows[slot] = row
             after[slot] = position + 1
             starts[candidate] = slot + 1
-    for k in range(kept, 0, -1):
+    for k in range(base + kept, base, -1):
         starts[k] = starts[k - 1]
-    starts[0] = space.stack.occurrence_stop[length - 1]
+    starts[base] = space.stack.occurrence_stop[length - 1]

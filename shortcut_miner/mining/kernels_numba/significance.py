@@ -59,9 +59,9 @@ def log_upper_tail(both, row, column, total):
     The sum runs away from the mean, where every term is smaller than the one before; at or below the mean
     it is one minus the lower tail.
     """
-    if both <= max(0.0, row + column - total):
+    if both <= 0.0 or both <= row + column - total:
         return 0.0
-    if both > min(row, column):
+    if both > row or both > column:
         return -np.inf
     above = both * total > row * column
     start = both if above else both - 1.0

@@ -53,7 +53,8 @@ class Bits(NamedTuple):
 class Stack(NamedTuple):
     """One entry per length of the antecedent under search: its candidates, and where its rows end.
 
-    ``saved`` is ``Found.size`` as it was before the first item being searched.
+    ``saved`` is ``Found.size`` as it was before the first item being searched. ``names``, ``starts`` and
+    ``Bits.candidates`` have a line of ``width`` numbers for each length.
     """
 
     cursor: np.ndarray
@@ -65,6 +66,7 @@ class Stack(NamedTuple):
     saved: np.ndarray
     names: np.ndarray
     starts: np.ndarray
+    width: int
 
 
 class Found(NamedTuple):
@@ -81,6 +83,7 @@ class Found(NamedTuple):
     children: np.ndarray
     first_children: np.ndarray
     size: np.ndarray
+    room: int
 
 
 class Space(NamedTuple):
@@ -97,11 +100,12 @@ class Space(NamedTuple):
 @njit(**INLINED)
 def emit(found, length, item, best_class, antecedent_count, rule_count):
     """Append one antecedent to `found`, which must have room."""
-    slot = found.size[length]
-    found.item[length, slot] = item
-    found.best_class[length, slot] = best_class
-    found.antecedent_count[length, slot] = antecedent_count
-    found.rule_count[length, slot] = rule_count
-    found.children[length, slot] = 0
-    found.size[length] = slot + 1
+    number = found.size[length]
+    slot = length * found.room + number
+    found.item[slot] = item
+    found.best_class[slot] = best_class
+    found.antecedent_count[slot] = antecedent_count
+    found.rule_count[slot] = rule_count
+    found.children[slot] = 0
+    found.size[length] = number + 1
     found.size[0] += 1

@@ -5,7 +5,7 @@ import hashlib
 
 import numpy as np
 
-from shortcut_miner.mining.arrays import Ints, Numbers
+from shortcut_miner.mining.arrays import Ints, Numbers, read_only
 from shortcut_miner.mining.threads import read_ahead
 from shortcut_miner.row_merging import positions_of
 from shortcut_miner.transactions import RowBlocks, Transactions, Vocabulary
@@ -59,7 +59,8 @@ def count_rows(rows: RowBlocks, threads: int = 1) -> Counted:
         lengths = np.diff(block.offsets).astype(np.int32)
         for digest, field in zip(digests, (lengths, block.items, block.classes, block.weights), strict=True):
             digest.update(np.ascontiguousarray(field).data)
-        add_totals(block.offsets, block.items, block.classes, block.weights, totals, class_counts)
+        classes, weights = read_only(block.classes), read_only(block.weights)
+        add_totals(block.offsets, block.items, classes, weights, totals, class_counts)
         sampled.append(rows_at(block, np.arange(-before % step, len(block), step), vocabulary))
         before += len(block)
     together = hashlib.blake2b(b"".join(digest.digest() for digest in digests), digest_size=20)

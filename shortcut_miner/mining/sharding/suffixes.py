@@ -5,7 +5,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from shortcut_miner.mining.arrays import KeptRows, Numbers
+from shortcut_miner.mining.arrays import KeptRows, Numbers, read_only
 from shortcut_miner.mining.threads import read_ahead
 from shortcut_miner.transactions import RowBlocks, Transactions, Vocabulary
 
@@ -87,7 +87,7 @@ def kept_rows(
     use[order[stop:]] = 1
     kept = _no_rows(min(len(rows), _UNMERGED_ROWS))
     for block in read_ahead(rows.blocks(), threads):
-        arrays = (block.offsets, block.items, block.classes, block.weights)
+        arrays = (block.offsets, block.items, read_only(block.classes), read_only(block.weights))
         done = 0
         while (done := add_suffixes(done, *arrays, use, kept)) < len(block):
             kept = _with_room(kept, int(block.offsets[done + 1] - block.offsets[done]))

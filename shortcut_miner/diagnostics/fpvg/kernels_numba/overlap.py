@@ -54,7 +54,9 @@ def areas(x1, y1, x2, y2, one, is_exact):
     """
     if not is_exact:
         x1, y1, x2, y2 = np.trunc(x1), np.trunc(y1), np.trunc(x2), np.trunc(y2)
-    width, height = min(x2, one[2]) - max(x1, one[0]), min(y2, one[3]) - max(y1, one[1])
+    left, top = one[0] if one[0] > x1 else x1, one[1] if one[1] > y1 else y1
+    right, bottom = one[2] if one[2] < x2 else x2, one[3] if one[3] < y2 else y2
+    width, height = right - left, bottom - top
     own_width, own_height, its_width, its_height = x2 - x1, y2 - y1, one[2] - one[0], one[3] - one[1]
     is_shared = (width > 0) & (height > 0)
     if is_exact:
@@ -66,12 +68,12 @@ def areas(x1, y1, x2, y2, one, is_exact):
 
 
 @njit(**INLINED)
-def _judge(sides, first, stop, one, rule, is_exact, matches, differs):
+def _judge(sides, first, stop, one, rule, matches, differs):
     """Add an object to the verdicts on the regions of its image."""
     for region in range(first, stop):
         x1, y1 = np.float64(sides[0, region]), np.float64(sides[1, region])
         x2, y2 = np.float64(sides[2, region]), np.float64(sides[3, region])
-        shared, own, its = areas(x1, y1, x2, y2, one, is_exact)
+        shared, own, its = areas(x1, y1, x2, y2, one, rule.is_exact)
         union = own + its - shared
         whole = own if rule.is_by_region else its
         matches[region - first] |= (shared / union if union > 0 else 0.0) > rule.iou_threshold
@@ -94,10 +96,7 @@ def fill_lists(regions, named, rule, matches, differs, relevant, irrelevant, cou
         for place in range(named.offsets[question], named.offsets[question + 1]):
             box = named.objects[place]
             one = (named.boxes[box, 0], named.boxes[box, 1], named.boxes[box, 2], named.boxes[box, 3])
-            if rule.is_exact:
-                _judge(regions.sides, first, stop, one, rule, True, matches, differs)
-            else:
-                _judge(regions.sides, first, stop, one, rule, False, matches, differs)
+            _judge(regions.sides, first, stop, one, rule, matches, differs)
         before, before_differing = matched, differing
         for at in range(stop - first):
             region = first + at

@@ -16,6 +16,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from shortcut_miner.kernel_options import INLINED, KERNEL
+from shortcut_miner.kernel_pointers import pointers
 
 
 class Limits(NamedTuple):
@@ -44,7 +45,8 @@ class Space(NamedTuple):
     """Working memory of one thread: ``total`` and ``name`` are per item and 0 and -1 between first items.
 
     ``bits`` has a line of words for each candidate, ``masks`` one for each length; ``candidates`` and
-    ``slices`` have a line for each length: what is gone on with, and its number in :class:`Found`.
+    ``slices`` have a line for each length: what is gone on with, and its number in :class:`Found`, which has
+    ``room`` for so many. A line is as long as there are ``items``.
     """
 
     total: np.ndarray
@@ -57,6 +59,8 @@ class Space(NamedTuple):
     slices: np.ndarray
     kept: np.ndarray
     cursor: np.ndarray
+    items: int
+    room: int
 
 
 class Found(NamedTuple):
@@ -109,6 +113,7 @@ def search(first, stop, limits, rows, space, found):
 
     Of an item that did not fit nothing is written.
     """
+    rows, space, found = pointers((rows, space, found))
     for item in range(first, stop):
         if rows.starts[item + 1] - rows.starts[item] < limits.min_count:
             continue
@@ -144,7 +149,7 @@ def _lay_rows(item, limits, rows, space):
     kept = np.int64(0)
     if limits.max_length == 1:
         return kept, words
-    for other in range(item + 1, len(total)):
+    for other in range(item + 1, space.items):
         if total[other] >= limits.min_count:
             name[other] = kept
             space.names[kept] = other
@@ -169,11 +174,10 @@ def _lay_rows(item, limits, rows, space):
 @njit(**INLINED)
 def _search_from(item, kept, words, limits, space, found):
     """Write the slice of one item, and depth first all that begin with it; return whether they fit."""
-    if not _write(
-        np.int64(-1), item, space.masks, np.int64(0), space.masks, np.int64(0), words, 1, space, found
-    ):
+    least, zero = np.int64(1), np.int64(0)  # of a literal's type, `_write` would be compiled twice
+    if not _write(np.int64(-1), item, space.masks, zero, space.masks, zero, words, least, space, found):
         return False
-    width = len(space.names)
+    width = space.items
     space.slices[0] = found.size[0] - 1
     for k in range(kept):
         space.candidates[k] = k
@@ -210,7 +214,7 @@ def _extend(level, k, words, width, limits, space, found):
     Those that enough rows hold are the next entry. Returns whether they fit.
     """
     kept, here, there = np.int64(0), level * width, (level + 1) * width
-    parent = space.slices[here + max(k, 0)]
+    parent = space.slices[here + (k if k > 0 else 0)]
     for other in range(k + 1, space.kept[level]):
         candidate = space.candidates[here + other]
         before = found.size[0]
@@ -241,7 +245,7 @@ def _write(parent, item, left, left_at, right, right_at, words, min_count, space
     if count < min_count:
         return True
     at = found.size[0]
-    if at == len(found.item):
+    if at == space.room:
         return False
     found.parent[at], found.item[at] = parent, item
     found.rows[at], found.total[at], found.square[at] = count, total, square

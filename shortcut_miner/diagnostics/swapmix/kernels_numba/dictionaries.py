@@ -29,7 +29,7 @@ def number_codes(codes, place, used, numbers, is_there):
         is_there[row] = code >= 0
         if code >= 0:
             place[code] = 1
-            first, last = min(first, code), max(last, code)
+            first, last = code if code < first else first, code if code > last else last
     count = 0
     for code in range(first, last + 1):
         if place[code]:

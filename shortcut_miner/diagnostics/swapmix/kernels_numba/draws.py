@@ -232,7 +232,7 @@ def _class_count(one, found, objects, donors, limits):
         low, end = _excluded_of_class(donors, place, of_class)
         possible -= of_class != own and end - low == donors.start[of_class + 1] - donors.start[of_class]
         at = end
-    return min(limits.k, possible)
+    return limits.k if limits.k < possible else possible
 
 
 class Lists(NamedTuple):
@@ -275,7 +275,7 @@ def fill_counts(objects, donors, similar, limits, choices, counts):
         others = _attribute_donor_count(donors, place, own, first, stop)
         choices.found[one], choices.others[one] = found, others
         choices.same_first[one], choices.same_stop[one] = first, stop
-        counts[one, 2] = min(limits.k, others)
+        counts[one, 2] = limits.k if limits.k < others else others
 
 
 @njit(**KERNEL)

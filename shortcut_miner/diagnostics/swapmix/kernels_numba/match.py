@@ -38,13 +38,15 @@ def fill_best(boxes, images, region_start, regions, is_candidate, min_iou, best,
         for region in range(region_start[image], region_start[image + 1]):
             if not is_candidate[region]:
                 continue
-            left, top = max(x1, regions[region, 0]), max(y1, regions[region, 1])
-            right, bottom = min(x2, regions[region, 2]), min(y2, regions[region, 3])
+            begin_x, begin_y = regions[region, 0], regions[region, 1]
+            end_x, end_y = regions[region, 2], regions[region, 3]
+            left, top = begin_x if begin_x > x1 else x1, begin_y if begin_y > y1 else y1
+            right, bottom = end_x if end_x < x2 else x2, end_y if end_y < y2 else y2
             # Written so that a NaN fails every comparison.
             if not (right > left and bottom > top):
                 continue
             shared = (right - left) * (bottom - top)
-            other = (regions[region, 2] - regions[region, 0]) * (regions[region, 3] - regions[region, 1])
+            other = (end_x - begin_x) * (end_y - begin_y)
             iou = shared / (area + other - shared)
             if iou > most:
                 most = iou

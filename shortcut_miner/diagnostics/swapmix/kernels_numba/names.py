@@ -46,7 +46,7 @@ def fill_attributes(
             continue
         key = word(keys[pair], ATTRIBUTE)
         replaced = own[low + below(key, _REPLACED, high - low)]
-        found = 0
+        found = np.int64(0)  # of a literal's type, `_is_new` would be compiled twice
         for at in range(similar.start[replaced], similar.start[replaced + 1]):
             if found < k and _is_new(similar.ids[at], own, low, high):
                 chosen[found] = similar.ids[at]

@@ -26,7 +26,8 @@ def uniform(key, draw):
 @njit(**STEP)
 def below(key, draw, bound):
     """Return random whole number `draw` of a key, from 0 to ``bound - 1``."""
-    return min(np.int64(np.floor(uniform(key, draw) * bound)), bound - 1)
+    drawn, last = np.int64(np.floor(uniform(key, draw) * bound)), bound - 1
+    return last if last < drawn else drawn
 
 
 @njit(**STEP)
