@@ -9,22 +9,16 @@ a word that counts 4.
 """
 
 import numpy as np
-from numba import njit, types
-from numba.extending import intrinsic
+from numba import njit
 
 from shortcut_miner.kernel_options import INLINED
 from shortcut_miner.mining.kernels_numba.space import emit
+from shortcut_miner.mining.kernels_numba.words import count_ones
 
 # Beyond so many numbers for each row, most of them would be 0: rows are then searched item by item.
 _NUMBERS_A_ROW = 32
 # Of more candidates few pairs are found: they are searched one by one.
 PAIR_LIMIT = 192
-
-
-@intrinsic
-def _count_ones(_, word):
-    """Return how many bits of an int64 are set."""
-    return types.int64(word), lambda context, builder, signature, words: builder.ctpop(words[0])
 
 
 @njit(**INLINED)
@@ -180,7 +174,7 @@ def _gather_rows(above, candidate, stride, min_count, bits):
         while run < stop:
             end, count = run_stop[run], 0
             for k in range(run, end if run < heavy else run):
-                count += _count_ones(words[k * stride + candidate]) << shift[k]
+                count += count_ones(words[k * stride + candidate]) << shift[k]
             if (count >= min_count) != turn:
                 for k in range(run, end):
                     left = words[k * stride + candidate]
@@ -189,7 +183,7 @@ def _gather_rows(above, candidate, stride, min_count, bits):
                             rows[top] = fill
                             top, fill = top + 1, 0
                         shift[top] = shift[k]
-                        source[top * 64 + fill] = k * stride + _count_ones((left & -left) - 1)
+                        source[top * 64 + fill] = k * stride + count_ones((left & -left) - 1)
                         left &= left - 1
                         fill += 1
                 if not turn:
@@ -259,7 +253,7 @@ def _best_class(left, right, low, heavy, stride, bits):
     for k in range(low, heavy):
         # A part of a class never counts more than all of it, so no end of a run is looked for.
         rows = words[k * stride + left] & words[k * stride + right]
-        count = (count & same_run[k]) + (_count_ones(rows) << shift[k])
+        count = (count & same_run[k]) + (count_ones(rows) << shift[k])
         at = k if count > best else at
         best = count if count > best else best
     return best, bits.classes[at]
@@ -272,5 +266,5 @@ def _total(left, right, low, stop, stride, bits):
     total = 0
     for k in range(low, stop):
         rows = words[k * stride + left] & words[k * stride + right]
-        total += _count_ones(rows) << shift[k]
+        total += count_ones(rows) << shift[k]
     return total

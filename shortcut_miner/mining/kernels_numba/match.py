@@ -117,9 +117,10 @@ def match_first_items(
         if low == end:
             continue
         used = _number_items(node, trie, space.line)
-        most = min(len(space.local.rows), 64 * max(1, len(space.lines) // (used + 1)))
+        most = 64 * (len(space.lines) // (used + 1))
+        most = most if most < len(space.local.rows) else len(space.local.rows)
         while low < end:
-            high = min(low + most, end)
+            high = low + most if low + most < end else end
             stride = (high - low + 63) // 64
             _copy_rows(low, high, occurrence_rows, offsets, targets, summands, space.local)
             _lay_rows(low, high, used, stride, after, items, space)
@@ -244,8 +245,8 @@ def _add(level, node, trie, targets, summands, tallies, space):
                 accepted += is_right
                 by_row[row, 0] += 1
                 by_row[row, 1] += is_right
-                by_row[row, 2] = min(by_row[row, 2], rule)
-                by_row[row, 3] = min(by_row[row, 3], rule if is_right else NO_RULE)
+                by_row[row, 2] = rule if rule < by_row[row, 2] else by_row[row, 2]
+                by_row[row, 3] = rule if is_right and rule < by_row[row, 3] else by_row[row, 3]
         by_rule[place, 3] += added
         if has_rows:
             by_rule[place, 0] += fired
@@ -274,7 +275,8 @@ def _flush(count, tallies, local):
         row = local.rows[k]
         by_row[row, 0] += here[k, 0]
         by_row[row, 1] += here[k, 1]
-        by_row[row, 2] = min(by_row[row, 2], here[k, 2])
-        by_row[row, 3] = min(by_row[row, 3], here[k, 3])
+        for which in (2, 3):
+            if here[k, which] < by_row[row, which]:
+                by_row[row, which] = here[k, which]
         here[k, 0] = here[k, 1] = 0
         here[k, 2] = here[k, 3] = NO_RULE
