@@ -61,10 +61,10 @@ class Found(NamedTuple):
     """What is filled: a column's values are ``first[place]`` and the following ones.
 
     ``views`` are texts and ids as Arrow's string views, whose longer texts are in ``texts``, as far as
-    ``used``. ``rows`` counts the rows of each table, of at most ``room``, and
-    ``before`` those before the record that is matched. Each record's lists end in their
-    tables at ``ends``. Of ``notes`` (column, row, where a value begins and ends) are those that are not
-    understood here: text with escapes, or numbers of many digits; column -1 is wanted by nobody.
+    ``used``. ``rows`` counts the rows of each table, of at most ``room``, and ``before`` those before the
+    record that is matched. Each record's lists end in their tables at ``ends``, and those of the first one
+    begin at 0. Of ``notes`` (column, row, where a value begins and ends) are those that are not understood
+    here: text with escapes, or numbers of many digits; column -1 is wanted by nobody.
     """
 
     views: np.ndarray
@@ -199,12 +199,12 @@ def _put_text(text, at, end, found, place, row):
         else:
             start &= (_1 << (_8 * low)) - _1
     else:
-        used = found.used[place]
-        if used + size > found.texts.shape[1]:
+        used = found.used[0]
+        if used + size > len(found.texts):
             return False
         for byte in range(size):
-            found.texts[place, used + byte] = text[at + byte]
-        found.used[place] = used + size
+            found.texts[used + byte] = text[at + byte]
+        found.used[0] = used + size
         high = np.uint64(used) << _32
     found.views[2 * row] = low | start << _32
     found.views[2 * row + 1] = high
