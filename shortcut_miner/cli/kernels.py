@@ -27,7 +27,7 @@ _KEPT = re.compile(rb"^@njit\(\*\*KERNEL\)\ndef (\w+)", re.MULTILINE)  # not the
 _ALL = "shortcut_miner.mining.kernels_numba"
 _TABLES = "shortcut_miner.kernels_numba"
 ROW_DIGESTS = "row_digests"  # what reading anybody's table needs
-JSON_RECORDS = "json_records"  # what reading large files of GQA needs
+JSON_RECORDS, ALIKE_RECORDS = "json_records", "alike_records"  # what reading large files of GQA, VQA needs
 IN_SHARDS = "suffixes"  # what a search in shards needs beside that of the whole
 FPVG, SWAPMIX, SLICES = "fpvg", "swapmix", "slices"
 _OF_ROOMS = {room: f"shortcut_miner.diagnostics.{room}.kernels_numba" for room in (FPVG, SWAPMIX, SLICES)}
@@ -143,7 +143,7 @@ def kernels_to_compile(*names: str) -> int:
     The name of a room that has kernels of its own stands for all of its files, "all" for those of all rooms.
     """
     if names == EVERYTHING:
-        names = (*kernel_names(), IN_SHARDS, JSON_RECORDS, ROW_DIGESTS, *_OF_ROOMS)
+        names = (*kernel_names(), IN_SHARDS, JSON_RECORDS, ALIKE_RECORDS, ROW_DIGESTS, *_OF_ROOMS)
     mining = names or kernel_names()
     wanted = [path for path in _folder(_ALL).glob("*.py") if path.stem in mining]
     wanted += [path for path in _folder(_TABLES).glob("*.py") if path.stem in names]

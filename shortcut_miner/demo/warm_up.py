@@ -22,6 +22,7 @@ from shortcut_miner.encoding import encode_lists
 from shortcut_miner.mining.sharding.run import Distribution
 from shortcut_miner.mining.sharding.suffixes import kept_rows
 from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
+from shortcut_miner.sources.opening.alike_records import read_alike
 from shortcut_miner.sources.opening.json_walks import walked
 from shortcut_miner.timing import OnStage
 
@@ -78,6 +79,7 @@ def warm_up(folder: Path, on_stage: OnStage | None = None) -> None:
     build_fpvg(regions, FpvgConfig(), None, on_stage=on_stage)
     for walk in walked(b'{"1": {"text": "a"}}', _Record):  # as large files are read
         walk.texts("text")
+    read_alike(b'[{"text": "a"}]', _Record, "records")
 
 
 def _table() -> pl.DataFrame:

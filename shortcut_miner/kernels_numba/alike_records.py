@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 
 from shortcut_miner.kernel_options import INLINED, KERNEL, STEP
+from shortcut_miner.kernels_numba.json_records import after_blanks, after_number, after_word
 
 TEXT, ID, NUMBER, RISING, ANY, NULL, LIST, NEXT, END = range(9)  # kinds of steps
 _MISMATCH, _FULL = -1, -2  # in place of where a record ends
@@ -21,17 +22,13 @@ UNLIKE, FILLED, DONE = range(3)  # why a match ends
 _BEYOND = 24  # bytes that may be looked at after a value begins
 _IN_VIEW = 12  # bytes of a text that are in its view
 _MOST_DIGITS = 15  # of a number that a float64 holds, whatever its digits
-_BLANK, _TAB, _LINE, _RETURN = b" \t\n\r"
-_QUOTE, _BACKSLASH, _COMMA, _MINUS, _PLUS, _POINT = b'"\\,-+.'
+_QUOTE, _BACKSLASH, _COMMA, _MINUS, _POINT = b'"\\,-.'
 _CLOSE_LIST = b"]"[0]
-_ZERO, _NINE, _E, _N, _T, _F = b"09entf"
-_SMALL = 32  # what a letter is more than its capital
-_NULL, _TRUE, _ALSE = (np.uint64(int.from_bytes(word, "little")) for word in (b"null", b"true", b"alse"))
+_ZERO, _NINE, _N = b"09n"
 _LOW = np.uint64(0x0101010101010101)
 _HIGH = np.uint64(0x8080808080808080)
 _QUOTES, _BACKSLASHES, _BLANKS = (np.uint64(0x0101010101010101 * c) for c in b'"\\ ')
 _PLACES = np.uint64(0x0001020304050607)  # whose top byte, moved by as many bytes, says by how many
-_HALF = np.uint64(0xFFFFFFFF)
 _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _1, _7, _8, _32, _56, _64, _96 = (np.uint64(number) for number in (1, 7, 8, 32, 56, 64, 96))
 
@@ -61,10 +58,10 @@ class Found(NamedTuple):
     """What is filled: a column's values are ``first[place]`` and the following ones.
 
     ``views`` are texts and ids as Arrow's string views, whose longer texts are in ``texts``, as far as
-    ``used``. ``rows`` counts the rows of each table, of at most ``room``, and
-    ``before`` those before the record that is matched. Each record's lists end in their
-    tables at ``ends``. Of ``notes`` (column, row, where a value begins and ends) are those that are not
-    understood here: text with escapes, or numbers of many digits; column -1 is wanted by nobody.
+    ``used``. ``rows`` counts the rows of each table, of at most ``room``, and ``before`` those before the
+    record that is matched. Each record's lists end in their tables at ``ends``, and those of the first one
+    begin at 0. Of ``notes`` (column, row, where a value begins and ends) are those that are not understood
+    here: text with escapes, or numbers of many digits; column -1 is wanted by nobody.
     """
 
     views: np.ndarray
@@ -90,15 +87,6 @@ def _word(text, at):
     return word
 
 
-@njit(**STEP)
-def _after_blanks(text, at):
-    while at < len(text) and (
-        (text[at] == _BLANK) | (text[at] == _LINE) | (text[at] == _TAB) | (text[at] == _RETURN)
-    ):
-        at += 1
-    return at
-
-
 @njit(**INLINED)
 def _end_of_text(text, at):
     """Return where a text's closing quote is, negative if it has escapes; 0 if there is none."""
@@ -121,47 +109,6 @@ def _end_of_text(text, at):
         sign = -1
         at += 2
     return 0
-
-
-@njit(**STEP)
-def _after_digits(text, at):
-    while at < len(text) and _ZERO <= text[at] <= _NINE:
-        at += 1
-    return at
-
-
-@njit(**STEP)
-def _after_number(text, at):
-    """Return where a number ends; _MISMATCH for none."""
-    at += text[at] == _MINUS
-    begin = at
-    at = _after_digits(text, at)
-    if at == begin or (text[begin] == _ZERO and at > begin + 1):
-        return _MISMATCH
-    if at < len(text) and text[at] == _POINT:
-        begin = at + 1
-        at = _after_digits(text, begin)
-        if at == begin:
-            return _MISMATCH
-    if at < len(text) and text[at] | _SMALL == _E:
-        at += 1
-        at += at < len(text) and (text[at] == _PLUS or text[at] == _MINUS)
-        begin = at
-        at = _after_digits(text, at)
-        if at == begin:
-            return _MISMATCH
-    return at
-
-
-@njit(**STEP)
-def _after_word(text, at):
-    """Return where true, false or null ends; _MISMATCH for anything else."""
-    if at + _BEYOND > len(text):
-        return _MISMATCH
-    four = _word(text, at) & _HALF
-    if (four == _NULL) | (four == _TRUE):
-        return at + 4
-    return at + 5 if text[at] == _F and _word(text, at + 1) & _HALF == _ALSE else _MISMATCH
 
 
 @njit(**STEP)
@@ -199,12 +146,12 @@ def _put_text(text, at, end, found, place, row):
         else:
             start &= (_1 << (_8 * low)) - _1
     else:
-        used = found.used[place]
-        if used + size > found.texts.shape[1]:
+        used = found.used[0]
+        if used + size > len(found.texts):
             return False
         for byte in range(size):
-            found.texts[place, used + byte] = text[at + byte]
-        found.used[place] = used + size
+            found.texts[used + byte] = text[at + byte]
+        found.used[0] = used + size
         high = np.uint64(used) << _32
     found.views[2 * row] = low | start << _32
     found.views[2 * row + 1] = high
@@ -261,26 +208,25 @@ def _after_value(text, at, layouts, step, found, state):
             return _FULL
         return end + 1
     if (c == _MINUS) | (_ZERO <= c <= _NINE):
-        end = _after_number(text, at)
+        end, whole = after_number(text, at)
         if end == _MISMATCH or kind == ANY:
             return end
-        number = -1.0 if kind == TEXT else _plain_number(text, at, end)
         if kind == NUMBER:
+            number = np.float64(whole) if whole >= 0 else _plain_number(text, at, end)
             if number < 0.0:
                 return end if _note(found, state, place, row, at, end) else _FULL
             found.numbers[found.first[place] + row] = number
             found.is_null[found.first[place] + row] = False
             return end
-        # Of a number without point its digits are what is put.
-        if number < 0.0 or _after_digits(text, at) != end:
+        if whole < 0 or kind == TEXT:
             return _MISMATCH
-        if kind == ID:
+        if kind == ID:  # of a number without point its digits are what is put
             return end if _put_text(text, at, end, found, place, row) else _FULL
-        if np.int64(number) <= state[LAST]:
+        if whole <= state[LAST]:
             return _MISMATCH
-        state[LAST] = np.int64(number)
+        state[LAST] = whole
         return end
-    end = _after_word(text, at)
+    end = after_word(text, at)
     if end != _MISMATCH and kind != ANY:
         if c != _N or not layouts.may_be_null[step]:
             return _MISMATCH
@@ -294,7 +240,7 @@ def _after_list_mark(text, at, layouts, step, found, state):
     kind, table = layouts.kind[step], layouts.table[step]
     after = step + 1 if kind == NEXT else layouts.target[step]
     first = layouts.target[step] if kind == NEXT else step + 1
-    at = _after_blanks(text, at)
+    at = after_blanks(text, at)
     if at < len(text) and text[at] == _CLOSE_LIST:
         if kind == NEXT:
             found.rows[table] += 1
@@ -303,7 +249,7 @@ def _after_list_mark(text, at, layouts, step, found, state):
         if at == len(text) or text[at] != _COMMA:
             return _MISMATCH, 0
         found.rows[table] += 1
-        at = _after_blanks(text, at + 1)
+        at = after_blanks(text, at + 1)
     else:
         state[LAST] = -1
     return at if found.rows[table] < found.room[table] else _FULL, first
@@ -366,7 +312,7 @@ def match(text, at, close, layouts, found, state):
         while end == _MISMATCH and tried < count:
             end = _after_record(text, at, layouts, layouts.begins[state[LAYOUT]], found, state)
             if end >= 0:
-                end = _after_blanks(text, end)
+                end = after_blanks(text, end)
                 if end == len(text) or (text[end] != _COMMA) & (text[end] != close):
                     end = _MISMATCH
             if end < 0:
@@ -386,5 +332,5 @@ def match(text, at, close, layouts, found, state):
         if text[end] == close:
             state[STATUS] = DONE
             return end
-        at = _after_blanks(text, end + 1)
+        at = after_blanks(text, end + 1)
     return at

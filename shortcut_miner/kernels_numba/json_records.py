@@ -100,7 +100,8 @@ def _is_blank(c):
 
 
 @njit(**STEP)
-def _after_blanks(text, at):
+def after_blanks(text, at):
+    """Return where the blanks end that begin at a place."""
     while at < len(text) and _is_blank(text[at]):
         at += 1
     return at
@@ -153,7 +154,7 @@ def _end_of_text(text, at):
 
 
 @njit(**STEP)
-def _after_number(text, at):
+def after_number(text, at):
     """Return where a number ends (ODD for none), and it, if it is whole and of few digits, else ABSENT."""
     is_plain = text[at] != _MINUS
     at += not is_plain
@@ -186,7 +187,7 @@ def _after_number(text, at):
 
 
 @njit(**STEP)
-def _after_word(text, at):
+def after_word(text, at):
     """Return where true, false or null ends; ODD for anything else."""
     if at + 4 > len(text):
         return ODD
@@ -274,7 +275,7 @@ def _take_key(text, at, shape, found, memory):
             memory.rows[table] = found.rows[table]
     elif not _is_new_key(memory, text, start, end):
         return ODD
-    at = _after_blanks(text, end + 1)
+    at = after_blanks(text, end + 1)
     if at == len(text) or text[at] != _COLON:
         return ODD
     inside = memory.node[depth]
@@ -321,7 +322,7 @@ def _leave(text, at, shape, found, memory):
         return ODD
     if depth == 0:
         now[_STATE] = _END
-        return _after_blanks(text, at + 1)
+        return after_blanks(text, at + 1)
     if node != ABSENT and shape.kind[node] != OBJECT:
         table = shape.table[node]
         row = found.rows[shape.parents[table]] - 1
@@ -354,14 +355,14 @@ def _take_value(text, at, shape, found, memory):
             _put(shape, found, node, at + 1, end, np.nan)
         return abs(end) + 1
     if (c == _MINUS) | (_ZERO <= c <= _NINE):
-        end, value = _after_number(text, at)
+        end, value = after_number(text, at)
         is_odd_id = kind == ID and value == ABSENT
         if end == ODD or is_odd_id or not ((kind == ABSENT) | (kind == NUMBER) | (kind == ID)):
             return ODD
         if node != ABSENT:
             _put(shape, found, node, at, end, np.nan if value == ABSENT else np.float64(value))
         return end
-    at = _after_word(text, at)
+    at = after_word(text, at)
     return at if c == _N or node == ABSENT else ODD
 
 

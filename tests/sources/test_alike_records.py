@@ -282,27 +282,49 @@ def test_keys_of_any_bytes(text, tmp_path):
 
 
 @pytest.mark.parametrize("kind", READERS)
-def test_records_are_matched_a_few_at_a_time(kind, tmp_path, monkeypatch):
+def test_the_last_records_are_matched_apart(kind, tmp_path, monkeypatch):
     listed = [text.replace("dog", "a long name of a dog") for text in plain(kind, 40)]
-    listed[10] = (
-        listed[10].replace('"What', '"\\u0057hat').replace('"cat"', '"\\u0063at of more than a view"')
-    )
+    for at in (10, 39):
+        escaped = listed[at].replace('"What', '"\\u0057hat').replace('"cat"', '"\\u0063at with a long name"')
+        listed[at] = escaped.replace("0.75", "0.7500000000000000000")
     content = written(kind, listed)
-    monkeypatch.setattr(alike_records, "_TAIL", 500)
-    for name, room in (("_ROWS", 3), ("_LIST_ROWS", 7), ("_TEXT_BYTES", 60), ("_NOTES", 2)):
-        monkeypatch.setattr(alike_records, name, room)
+    for tail in (600, 1500):
+        monkeypatch.setattr(alike_records, "_TAIL", tail)
         assert is_matched(kind, content.encode())
         check_file(kind, content, tmp_path)
 
 
-@pytest.mark.parametrize(("name", "room"), [("_LIST_ROWS", 2), ("_TEXT_BYTES", 20), ("_NOTES", 1)])
-def test_a_record_without_room_is_left_to_the_decoder(name, room, tmp_path, monkeypatch):
-    monkeypatch.setattr(alike_records, name, room)
-    text = "\\u0061 long question type"
+@pytest.mark.parametrize(("name", "room"), [("_MOST_TEXT", 20), ("_MOST_NOTES", 1)])
+def test_a_file_without_room_is_left_to_the_decoder(name, room, tmp_path, monkeypatch):
+    text = "\\u0061 long question type" if name == "_MOST_NOTES" else "a long type of some answers"
     content = written("annotations", plain("annotations", question_type="HERE", answer_type="HERE"))
-    content = content.replace("HERE", text if name == "_NOTES" else "a long type of some answers")
+    content = content.replace("HERE", text)
+    assert is_matched("annotations", content.encode())
+    monkeypatch.setattr(alike_records, name, room)
     assert not is_matched("annotations", content.encode())
     check_file("annotations", content, tmp_path)
+
+
+def test_a_process_that_gets_no_room_leaves_a_file_to_the_decoder(tmp_path, monkeypatch):
+    def refused(*_: Any) -> Any:
+        raise MemoryError
+
+    content = written("questions", plain("questions"))
+    with monkeypatch.context() as patched:
+        patched.setattr(alike_records.np, "empty", refused)
+        assert not is_matched("questions", content.encode())
+
+
+@pytest.mark.parametrize("kind", READERS)
+def test_the_shortest_records_have_room(kind, tmp_path):
+    shortest = {
+        "questions": '{"question_id":%d,"image_id":1,"question":"a"}',
+        "annotations": '{"question_id":%d,"image_id":1,"answers":[' + '{"answer":"","answer_id":1}' + "]}",
+        "labels": '{"classes":["a","b"],"scores":[1,%d]}',
+    }[kind]
+    content = written(kind, [shortest % (at % 10 if kind != "labels" else 0) for at in range(10)])
+    assert is_matched(kind, content.encode())
+    check_file(kind, content, tmp_path)
 
 
 @pytest.mark.parametrize("count", [MOST_LAYOUTS, MOST_LAYOUTS + 1])

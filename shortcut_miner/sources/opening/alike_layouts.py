@@ -72,6 +72,11 @@ class Columns:
         """The columns that are lists, in the order of their tables, which begin at 1."""
         return [one for one in self.places if one.kind == kernels.LIST]
 
+    def least_bytes(self) -> list[int]:
+        """Return how many bytes a row of each table takes at least; 1 for the last one, which keeps none."""
+        record = _least(self.fields) + 3 * (self.key is not None)
+        return [record, *(_least(one.inside) for one in self.lists), 1]
+
     @property
     def unwanted(self) -> Wanted:
         """What a list that nobody wants fills."""
@@ -131,10 +136,18 @@ def _wanted(path: str, annotation: Any, table: int, places: list[Wanted]) -> Wan
         (inner,) = get_args(one)
         is_record = isinstance(inner, type) and issubclass(inner, msgspec.Struct)
         inside = (_fields if is_record else _wanted)(path, inner, fills, places)
-        return replace(wanted, fills=fills, inside=inside)
+        places[place] = replace(wanted, fills=fills, inside=inside)
+        return places[place]
     if place >= 0:
         places.append(wanted)
     return wanted
+
+
+def _least(inside: Any) -> int:
+    """Return how many bytes a value of a list takes at least, with what is between it and the next one."""
+    if isinstance(inside, Mapping):
+        return 2 + sum(len(f'"{name}":0,') for name, one in inside.items() if not one.may_be_absent)
+    return 2
 
 
 def record_end(content: bytes, at: int, columns: Columns) -> int:

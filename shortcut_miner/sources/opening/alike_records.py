@@ -6,10 +6,9 @@ not understood, and the caller asks there. Importing this loads kernels; of text
 decoding takes no longer than that.
 """
 
-import mmap
+import codecs
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -32,16 +31,13 @@ from shortcut_miner.sources.opening.alike_layouts import (
 )
 from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, LOOKED_AT, has_disguised
 
-_ROWS = 1 << 16  # of records at once
-_LIST_ROWS = 1 << 20  # of what is in their lists
-_TEXT_BYTES = 1 << 22  # of a column's texts that don't fit into their views
-_NOTES = 1 << 14
+_MOST_TEXT = (1 << 31) - 1  # bytes of texts that views can tell of
+_MOST_NOTES = 1 << 18
+_DECODED = 1 << 20  # bytes at once
 _TAIL = 1 << 16  # bytes; the last records are matched with as many blanks behind them as kernels look at
 _AFTER_TAIL = b" " * 64
 _IN_VIEW = 12  # bytes of a text
 _BLANKS = re.compile(rb"[ \t\n\r]*")
-
-Bytes = NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,39 +76,30 @@ def read_alike(content: bytes, record_type: type[msgspec.Struct], key: str | Non
     """
     start = _start(content, key)
     columns = columns_of(record_type, is_keyed=key is None)
-    layouts: list[list[Step]] = []
+    close, layouts, learned_at = b"}]"[key is not None], list[list[Step]](), -1
     text, base, at = content, 0, start  # where `text` begins in the content, and a record in `text`
-    begin, learned_at = start, -1
-    texts = _pages((1 + len(columns.places)) * _TEXT_BYTES, np.uint8).reshape(-1, _TEXT_BYTES)
-    found, state = _room(columns, texts), np.zeros(4, np.int64)
-    frames, is_ascii = [], content.isascii()
+    found, state, known = _room(columns, len(content)), np.zeros(4, np.int64), 0
+    found.ends[:, 0] = 0
     while True:
-        at = kernels.match(
-            np.frombuffer(text, np.uint8), at, b"}]"[key is not None], layouts_of(layouts), found, state
-        )
-        status = state[kernels.STATUS]
-        is_near_end = status == kernels.UNLIKE and not base and len(content) - at < _TAIL
-        if status == kernels.UNLIKE and not is_near_end:
-            if learned_at == base + at or len(layouts) == MOST_LAYOUTS:
-                raise OddError
-            learned_at = base + at
-            layouts.append(learned(text, at, columns))
-            state[kernels.LAYOUT] = len(layouts) - 1
-            continue
-        if status == kernels.FILLED and not found.rows[0]:
-            raise OddError
-        frames.append(_frame(text, columns, found, int(state[kernels.NOTED])))
-        if not is_ascii and not _is_utf8(content[begin : base + at]):
-            raise OddError
-        if status == kernels.DONE:
+        at = kernels.match(np.frombuffer(text, np.uint8), at, close, layouts_of(layouts), found, state)
+        if state[kernels.STATUS] == kernels.DONE:
             break
-        begin = base + at
-        if is_near_end:
-            text, base, at = content[at:] + _AFTER_TAIL, at, 0
-        found, state[kernels.NOTED] = _room(columns, texts), 0
+        if not base and len(content) - at < _TAIL:
+            text, base, at, known = content[at:] + _AFTER_TAIL, at, 0, state[kernels.NOTED]
+            continue
+        if state[kernels.STATUS] == kernels.FILLED or learned_at == base + at or len(layouts) == MOST_LAYOUTS:
+            raise OddError
+        learned_at = base + at
+        layouts.append(learned(text, at, columns))
+        state[kernels.LAYOUT] = len(layouts) - 1
     end = base + at
     _check_around(content[:start] + content[end:], key)
-    return Alike(pl.concat(frames, rechunk=True), content[: _cut(content, start, columns)] + content[end:])
+    if not content.isascii() and not _is_utf8(content):
+        raise OddError
+    notes = found.notes[: state[kernels.NOTED]]
+    notes[known:, 2:] += base
+    table = _table(content, columns, found, notes.tolist())
+    return Alike(table, content[: _cut(content, start, columns)] + content[end:])
 
 
 def _start(content: bytes, key: str | None) -> int:
@@ -155,46 +142,44 @@ def _cut(content: bytes, start: int, columns: Columns) -> int:
     return end
 
 
-def _is_utf8(text: bytes) -> bool:
+def _is_utf8(content: bytes) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        text.decode()
+        for begin in range(0, len(content), _DECODED):
+            decoder.decode(content[begin : begin + _DECODED], final=begin + _DECODED >= len(content))
     except UnicodeDecodeError:
         return False
     return True
 
 
-def _room(columns: Columns, texts: Bytes) -> kernels.Found:
-    """Return room for the values of some records."""
-    sizes = [_LIST_ROWS if one.table else _ROWS for one in (*columns.places, columns.unwanted)]
-    tables, total = 2 + len(columns.lists), sum(sizes)
-    room = np.full(tables, _LIST_ROWS)
-    room[0], room[-1] = _ROWS, 1 << 60  # no column is of the last table
-    return kernels.Found(
-        views=_pages(2 * total, np.uint64),
-        numbers=_pages(total, np.float64),
-        is_null=_pages(total, np.bool_),
-        first=np.cumsum([0, *sizes[:-1]]),
-        texts=texts,
-        used=np.zeros(len(sizes), np.int64),
-        ends=np.zeros((tables, _ROWS + 1), np.int64),
-        rows=np.zeros(tables, np.int64),
-        before=np.zeros(tables, np.int64),
-        room=room,
-        notes=np.empty((_NOTES, 4), np.int64),
-    )
+def _room(columns: Columns, size: int) -> kernels.Found:
+    """Return room for the values of all records in a text; what stays unused of it takes no memory."""
+    rooms = np.array([1 + size // least for least in columns.least_bytes()])
+    sizes = [rooms[one.table] for one in (*columns.places, columns.unwanted)]
+    total, has_numbers = sum(sizes), any(one.kind == kernels.NUMBER for one in columns.places)
+    try:
+        return kernels.Found(
+            views=np.empty(2 * total, np.uint64),
+            numbers=np.empty(total * has_numbers),
+            is_null=np.empty(total, np.bool_),
+            first=np.cumsum([0, *sizes[:-1]]),
+            texts=np.empty(min(size, _MOST_TEXT), np.uint8),
+            used=np.zeros(1, np.int64),
+            ends=np.empty((len(rooms), 1 + rooms[0]), np.int64),
+            rows=np.zeros(len(rooms), np.int64),
+            before=np.zeros(len(rooms), np.int64),
+            room=rooms,
+            notes=np.empty((_MOST_NOTES, 4), np.int64),
+        )
+    except MemoryError:  # where a process may not ask for more than it uses
+        raise OddError from None
 
 
-def _pages(size: int, kind: type[np.generic]) -> NDArray[Any]:
-    """Return an array in pages of its own: what is unused takes none, and all go with the last use."""
-    pages = mmap.mmap(-1, size * np.dtype(kind).itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    return np.frombuffer(pages, kind)
-
-
-def _frame(text: bytes, columns: Columns, found: kernels.Found, noted: int) -> pl.DataFrame:
+def _table(content: bytes, columns: Columns, found: kernels.Found, notes: list[list[int]]) -> pl.DataFrame:
     """Return the values that were found, and those that were noted, as columns."""
     further = [bytearray() for _ in columns.places]
-    for place, row, begin, end in found.notes[:noted].tolist():
-        raw = text[begin:end]
+    for place, row, begin, end in notes:
+        raw = content[begin:end]
         if place < 0 or columns.places[place].kind != kernels.NUMBER:
             value = _decoded(raw)
             if place >= 0:
@@ -238,9 +223,9 @@ def _array(found: kernels.Found, place: int, column: Wanted, further: bytearray)
     if column.kind == kernels.NUMBER:
         numbers = pa.py_buffer(found.numbers[first : first + rows])
         return pa.Array.from_buffers(pa.float64(), rows, [nulls, numbers])
-    texts = found.texts[place, : found.used[place]].tobytes()
+    texts = pa.py_buffer(found.texts[: found.used[0]])
     views = pa.py_buffer(found.views[2 * first : 2 * (first + rows)])
-    buffers = [nulls, views, pa.py_buffer(texts), pa.py_buffer(bytes(further))]
+    buffers = [nulls, views, texts, pa.py_buffer(bytes(further))]
     return pa.Array.from_buffers(pa.string_view(), rows, buffers)
 
 
