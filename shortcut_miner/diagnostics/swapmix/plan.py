@@ -96,13 +96,16 @@ def prepare(
         world.exclusion,
         own,
     )
+    classes = world.donor_classes()
     donors = draws.Donors(
         world.donor_start,
         world.donors["attribute_set_id"].to_numpy(),
-        world.donor_classes(),
+        classes,
         world.excluded_start,
         world.excluded,
         others,
+        len(classes),
+        others.shape[1],
     )
     most_alike = 2.0 if config.max_feature_cosine is None else config.max_feature_cosine
     limits = draws.Limits(config.k, config.padding == "random", most_alike)

@@ -16,6 +16,7 @@ from numba import njit
 
 from shortcut_miner.diagnostics.swapmix.kernels_numba.numbers import below, distinct, uniform, word
 from shortcut_miner.kernel_options import INLINED, KERNEL, STEP
+from shortcut_miner.kernel_pointers import pointers
 
 # Numbers of random words, as int64: what takes a literal would be compiled for each of them.
 CLASS_DONOR, PADDING_CLASS, ATTRIBUTE_DONOR, TRAINING, ATTRIBUTE = np.arange(1, 6)
@@ -27,7 +28,8 @@ BY_CLASS, BY_ATTRIBUTE = 1, 2
 class Donors(NamedTuple):
     """Donors by number; ``start`` is per class and has the end, ``classes`` are those with donors.
 
-    ``features`` are unit vectors per donor (float32, no rows if not used).
+    ``features`` are unit vectors per donor (float32, no rows if not used) of ``width`` numbers; there are
+    ``class_count`` classes.
     """
 
     start: np.ndarray
@@ -36,6 +38,8 @@ class Donors(NamedTuple):
     excluded_start: np.ndarray
     excluded: np.ndarray
     features: np.ndarray
+    class_count: int
+    width: int
 
 
 class Similar(NamedTuple):
@@ -185,16 +189,16 @@ def _similar_classes(one, objects, donors, similar, k, choices):
         if found == k:
             break
         if _class_donor_count(donors, place, similar.ids[at]) > 0:
-            choices.classes[one, found] = similar.ids[at]
+            choices.classes[one * k + found] = similar.ids[at]
             found += 1
     return found
 
 
 @njit(**INLINED)
-def _copy_classes(one, choices, chosen):
+def _copy_classes(one, k, choices, chosen):
     """Fill `chosen` with the similar classes of an object; return how many."""
     for n in range(choices.found[one]):
-        chosen[n] = choices.classes[one, n]
+        chosen[n] = choices.classes[one * k + n]
     return choices.found[one]
 
 
@@ -203,7 +207,7 @@ def _pad_classes(key, one, found, objects, donors, k, chosen, moved, values):
     """Extend the `found` chosen classes with random other ones that have donors, to k; return how many."""
     own, place = objects.classes[one], objects.excluded[one]
     similar = found
-    count = len(donors.classes)
+    count = donors.class_count
     for draw in range(count):
         if found == k:
             break
@@ -223,7 +227,7 @@ def _class_count(one, found, objects, donors, limits):
     if found == limits.k or not limits.pads:
         return found
     own, place = objects.classes[one], objects.excluded[one]
-    possible = len(donors.classes) - (donors.start[own + 1] > donors.start[own])
+    possible = donors.class_count - (donors.start[own + 1] > donors.start[own])
     at, high = donors.excluded_start[place], donors.excluded_start[place + 1]
     of_class = 0
     while at < high:
@@ -267,7 +271,9 @@ def count_swaps(
 @njit(**KERNEL)
 def fill_counts(objects, donors, similar, limits, choices, counts):
     """Fill the choices and counts of each object."""
-    for one in range(len(objects.classes)):
+    count = len(objects.classes)
+    objects, donors, similar, choices = pointers((objects, donors, similar, choices))
+    for one in range(count):
         found = _similar_classes(one, objects, donors, similar, limits.k, choices)
         counts[one, 0], counts[one, 1] = _class_count(one, found, objects, donors, limits), found
         own, place = objects.classes[one], objects.excluded[one]
@@ -285,11 +291,12 @@ def draw_swaps(pairs, keys, first_rows, objects, donors, choices, limits, lists,
     `pairs` are positions in `objects`. Rows that stay without a donor, because features are too similar,
     keep kind 0.
     """
+    objects, donors, choices, lists, rows = pointers((objects, donors, choices, lists, rows))
     chosen, moved, values = lists
     for pair in range(len(pairs)):
         one = pairs[pair]
         at = first_rows[pair]
-        found = _copy_classes(one, choices, chosen)
+        found = _copy_classes(one, limits.k, choices, chosen)
         total = found
         if limits.pads and found < limits.k:
             padding_key = word(keys[pair], PADDING_CLASS)
@@ -334,10 +341,7 @@ def _draw_attribute_donors(pair, one, key, at, objects, donors, choices, limits,
         drawn = distinct(key, draw, count, moved, values)
         donor = _skip_to_donor(drawn, donors, low, high, own, first, stop)
         draw += 1
-        if (
-            len(objects.features)
-            and _cosine(objects.features[one], donors.features[donor]) > limits.max_cosine
-        ):
+        if donors.width and _cosine(one, donor, objects, donors) > limits.max_cosine:
             continue
         found += 1
         rows.pair[at] = pair
@@ -350,10 +354,10 @@ def _draw_attribute_donors(pair, one, key, at, objects, donors, choices, limits,
 
 
 @njit(**STEP)
-def _cosine(left, right):
-    total = 0.0
-    for n in range(len(left)):
-        total += np.float64(left[n]) * np.float64(right[n])
+def _cosine(one, donor, objects, donors):
+    total, left, right = 0.0, one * donors.width, donor * donors.width
+    for n in range(donors.width):
+        total += np.float64(objects.features[left + n]) * np.float64(donors.features[right + n])
     return total
 
 
@@ -365,6 +369,7 @@ def draw_training(
 
     Returns how many pairs were to be swapped but have no donor of the kind drawn.
     """
+    objects, donors, choices, lists, rows = pointers((objects, donors, choices, lists, rows))
     chosen, moved, values = lists
     missing = 0
     for pair in range(len(pairs)):
@@ -387,7 +392,7 @@ def draw_training(
 @njit(**STEP)
 def _train_by_class(pair, one, key, objects, donors, choices, limits, chosen, moved, values, rows):
     """Take one of the k classes that an evaluation of the object would take, all alike."""
-    found = _copy_classes(one, choices, chosen)
+    found = _copy_classes(one, limits.k, choices, chosen)
     total = found
     if limits.pads and found < limits.k:
         total = _pad_classes(
