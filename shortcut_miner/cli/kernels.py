@@ -6,7 +6,6 @@ Loading them in a thread beside the reading of files was tried: it saves nothing
 import contextlib
 import os
 import re
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from shortcut_miner import kernel_cache
 from shortcut_miner.cli.console import note
-from shortcut_miner.cli.loading import loading
+from shortcut_miner.cli.loading import left_out, loading
 from shortcut_miner.cli.options import Shown
 
 if TYPE_CHECKING:
@@ -124,17 +123,10 @@ def watched(shown: Shown, on_stage: "OnStage | None", names: Sequence[str] | Non
 
 def _load_numba() -> None:
     """Load all of numba but SciPy's BLAS, which no kernel calls: its modules take longer than Polars."""
-    blas = "scipy.linalg.cython_blas"
-    is_left_out = blas not in sys.modules
-    if is_left_out:
-        sys.modules[blas] = None  # type: ignore[assignment]  # numba takes it for not installed
-    try:
+    with left_out("scipy.linalg.cython_blas"):
         from numba.core.registry import cpu_target
 
         cpu_target.target_context.refresh()
-    finally:
-        if is_left_out:
-            del sys.modules[blas]
 
 
 def kernels_to_compile(*names: str) -> int:
