@@ -281,6 +281,18 @@ def test_the_family_in_rows_of_many_weights(max_antecedent: int) -> None:
         assert searched_family(encode(table), min_count, max_antecedent).antecedent_count == want
 
 
+@pytest.mark.parametrize("max_antecedent", [2, 3, 4])
+def test_the_family_in_rows_of_few_of_many_items(max_antecedent: int) -> None:
+    # Pairs are rare beside the rows of an item: they are counted row by row.
+    drawn = np.random.default_rng(7)
+    items = [[f"item {k}" for k in drawn.choice(60, 5, replace=False)] for _ in range(1500)]
+    table = Table(word_rows(items, ["yes"] * 1500), drawn.integers(1, 4, 1500).tolist())
+    itemsets = count_itemsets(table.rows, max_antecedent, table.weights)
+    for min_count in (3, 25):
+        want = sum(found.antecedent_count >= min_count for items, found in itemsets.items() if items)
+        assert searched_family(encode(table), min_count, max_antecedent).antecedent_count == want
+
+
 def count_itemsets_of(rows: list[list[str]], longest: int) -> dict[frozenset[tuple[int, str]], object]:
     table = Table([Row(frozenset((WORD, name) for name in row), "yes") for row in rows], [1] * len(rows))
     return count_itemsets(table.rows, longest)

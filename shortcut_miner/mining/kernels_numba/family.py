@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from shortcut_miner.kernel_options import INLINED, KERNEL, STEP
+from shortcut_miner.kernel_options import KERNEL, STEP
 from shortcut_miner.mining.kernels_numba.words import count_ones
 
 # An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
@@ -33,21 +33,22 @@ class Rows(NamedTuple):
 
 
 class Space(NamedTuple):
-    """One thread's working memory; ``total`` and ``line_of`` are zero between uses.
+    """One thread's working memory; ``total`` and ``number`` are zero between uses.
 
-    Per number of items that are given, from one on: the ``lines`` of the ``kept`` candidates, each of
-    ``width`` words, whose rows count ``1 << digits``; line 0 is for whatever is none. ``cursor`` is how many
-    candidates were tried. ``line_of`` is where the line of each item starts, ``chosen`` are candidates,
-    ``source`` words that go to the next level. The items after the first one are copied to ``items``, those
-    of the next row up to each of ``ends``.
+    The rows of the first item are side by side: row r has ``items`` up to ``ends[r]``, by the candidates'
+    ``number``, from 1 on. Per number of items that are given, from one on: the ``lines`` of the ``kept``
+    candidates, each of ``width`` words, whose rows count ``1 << digits``; line 0 is for whatever is none.
+    ``cursor`` is how many candidates were tried. ``first_rows`` are those of the first item's words,
+    ``chosen`` are candidates or their lines, ``source`` words that go to the next level.
     """
 
     items: np.ndarray
     ends: np.ndarray
     total: np.ndarray
-    line_of: np.ndarray
+    number: np.ndarray
     chosen: np.ndarray
     source: np.ndarray
+    first_rows: np.ndarray
     lines: np.ndarray
     digits: np.ndarray
     kept: np.ndarray
@@ -111,52 +112,91 @@ def _count_after(item, rows, min_count, space):
 
 @njit(**STEP)
 def _lay_lines(item, rows, space):
-    """Make the lines of the items chosen; rows of one word count the same."""
-    lines, digits, line_of, kept = space.lines[0], space.digits[0], space.line_of, space.kept[0]
-    low, high = rows.starts[item], rows.starts[item + 1]
-    width = left = 0
-    for slot in range(low, high):
-        digit = rows.digits[rows.rows[slot]]
-        if left == 0 or digit != digits[width - 1]:
-            digits[width] = digit
-            width, left = width + 1, 64
-        left -= 1
+    """Make the lines of the items chosen, which are numbered; rows of one word count the same."""
+    lines, digits, number, items = space.lines[0], space.digits[0], space.number, space.items
+    ends, first_rows, kept = space.ends, space.first_rows, space.kept[0]
+    low, count = rows.starts[item], rows.starts[item + 1] - rows.starts[item]
+    width = fill = 0
+    for row in range(count):
+        digit = rows.digits[rows.rows[low + row]]
+        if width == 0 or fill == 64 or digit != digits[width - 1]:
+            digits[width], first_rows[width] = digit, row
+            width, fill = width + 1, 0
+        fill += 1
+    first_rows[width] = count
     for k in range(kept):
-        line_of[space.chosen[k]] = (k + 1) * width
+        number[space.chosen[k]] = k + 1
     for k in range((kept + 1) * width):
         lines[k] = 0
-    word, left, begin = 0, 64, 0
-    for row in range(high - low):
-        if left == 0 or rows.digits[rows.rows[low + row]] != digits[word]:
-            word, left = word + 1, 64
-        left -= 1
-        bit = 1 << left
-        for position in range(begin, space.ends[row]):
-            lines[_place(line_of[_place(space.items[_place(position)])] + word)] |= bit
-        begin = space.ends[row]
+    begin = top = 0
+    for word in range(width):
+        for row in range(first_rows[word], first_rows[word + 1]):
+            bit = 1 << (row - first_rows[word])
+            for position in range(begin, ends[row]):
+                candidate = number[_place(items[_place(position)])]
+                lines[_place(candidate * width + word)] |= bit
+                items[_place(top)] = candidate
+                top += candidate > 0
+            begin, ends[row] = ends[row], top
     for k in range(kept):
-        line_of[space.chosen[k]] = 0
+        number[space.chosen[k]] = 0
     space.width[0] = width
 
 
-@njit(**INLINED)
-def _rows_of_both(left, right, width, lines, digits):
-    """Return what the rows count that are in both of two lines."""
-    count = 0
-    for k in range(width):
-        count += count_ones(lines[_place(left + k)] & lines[_place(right + k)]) << digits[_place(k)]
-    return count
+@njit(**STEP)
+def _choose(level, k, min_count, space):
+    """List the lines of the candidates after number k that reach `min_count` with it; return how many.
+
+    After one item its rows are looked at where they have fewer items than the lines have words.
+    """
+    lines, digits, width, chosen = space.lines[level], space.digits[level], space.width[level], space.chosen
+    given, stop = k * width, space.kept[level] + 1
+    if level == 0:
+        holders = 0
+        for word in range(width):
+            holders += count_ones(lines[_place(given + word)])
+        rows = space.first_rows[width]
+        if holders * space.ends[rows - 1] < rows * (stop - k) * width:
+            return _choose_by_rows(k, min_count, space)
+    kept = 0
+    for line in range(given + width, stop * width, width):
+        count = 0
+        for word in range(width):
+            both = lines[_place(given + word)] & lines[_place(line + word)]
+            count += count_ones(both) << digits[_place(word)]
+        chosen[kept] = line
+        kept += count >= min_count
+    return kept
+
+
+@njit(**STEP)
+def _choose_by_rows(k, min_count, space):
+    """Do what `_choose` does, for the first item."""
+    lines, digits, width, chosen = space.lines[0], space.digits[0], space.width[0], space.chosen
+    items, ends, total = space.items, space.ends, space.total
+    for word in range(width):
+        left, weight = lines[_place(k * width + word)], 1 << digits[word]
+        while left:
+            row = space.first_rows[word] + count_ones((left & -left) - 1)
+            left &= left - 1
+            position = ends[row] - 1
+            while items[_place(position)] > k:  # k itself is before them
+                total[_place(items[_place(position)])] += weight
+                position -= 1
+    kept = 0
+    for other in range(k + 1, space.kept[0] + 1):
+        chosen[kept] = other * width
+        kept += total[other] >= min_count
+        total[other] = 0
+    return kept
 
 
 @njit(**STEP)
 def _count_pairs(level, min_count, space):
     """Return how many pairs of candidates reach `min_count`."""
-    lines, digits, width = space.lines[level], space.digits[level], space.width[level]
-    stop = (space.kept[level] + 1) * width
     count = 0
-    for left in range(width, stop, width):
-        for right in range(left + width, stop, width):
-            count += _rows_of_both(left, right, width, lines, digits) >= min_count
+    for k in range(1, space.kept[level]):
+        count += _choose(level, k, min_count, space)
     return count
 
 
@@ -169,18 +209,17 @@ def _give_candidate(level, k, min_count, space):
     lines, digits, width, chosen = space.lines[level], space.digits[level], space.width[level], space.chosen
     source, new_lines, new_digits = space.source, space.lines[level + 1], space.digits[level + 1]
     given = k * width
-    kept = size = 0
-    for line in range(given + width, (space.kept[level] + 1) * width, width):
-        chosen[kept] = line
-        kept += _rows_of_both(given, line, width, lines, digits) >= min_count
+    kept = _choose(level, k, min_count, space)
+    size = 0
     for word in range(width):
         source[size], new_digits[size] = word, digits[word]
         size += lines[_place(given + word)] != 0
     top = size
     for other in range(kept):
-        for k in range(size):
-            word = source[_place(k)]
-            new_lines[_place(top + k)] = lines[_place(chosen[other] + word)] & lines[_place(given + word)]
+        for place in range(size):
+            word = source[_place(place)]
+            both = lines[_place(chosen[other] + word)] & lines[_place(given + word)]
+            new_lines[_place(top + place)] = both
         top += size
     space.kept[level + 1], space.width[level + 1], space.cursor[level + 1] = kept, size, 0
     return kept
