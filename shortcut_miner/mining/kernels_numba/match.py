@@ -12,15 +12,13 @@ import numpy as np
 from numba import njit
 
 from shortcut_miner.kernel_options import INLINED, KERNEL, STEP
+from shortcut_miner.kernel_pointers import pointers
 from shortcut_miner.mining.kernels_numba.words import count_ones
 
 # Words of 64 rows that are taken together: what is below a first item then stays in cache.
 WORDS = 64
 # Numbers in all lines of bits; of more items than this there is still one word for each.
 LINES = 1 << 17
-
-# An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
-_place = np.uint64
 
 
 class Local(NamedTuple):
@@ -39,8 +37,8 @@ class Space(NamedTuple):
     """One thread's working memory.
 
     ``line`` is the number of each item's line in ``lines``, 0 for items that no rule at hand uses. Per length
-    of the antecedent: how many words have a row (``size``), these ``words`` and their ``places``, and the
-    nodes still to be tried (``level_next``, ``level_stop``).
+    of the antecedent: how many words have a row (``size``), these ``words`` and their ``places``, ``width``
+    for each length, and the nodes still to be tried (``level_next``, ``level_stop``).
     """
 
     local: Local
@@ -51,6 +49,7 @@ class Space(NamedTuple):
     places: np.ndarray
     level_next: np.ndarray
     level_stop: np.ndarray
+    width: int
 
 
 NO_RULE = np.iinfo(np.int64).max
@@ -77,10 +76,11 @@ def working_memory(item_count: int, depth: int) -> Space:
         line=np.zeros(item_count, np.int32),
         lines=np.empty(max(LINES, item_count + 1), np.int64),
         size=np.zeros(levels, np.int64),
-        words=np.empty((levels, WORDS), np.int64),
-        places=np.empty((levels, WORDS), np.int64),
+        words=np.empty(levels * WORDS, np.int64),
+        places=np.empty(levels * WORDS, np.int64),
         level_next=np.zeros(levels, np.int64),
         level_stop=np.zeros(levels, np.int64),
+        width=WORDS,
     )
 
 
@@ -110,6 +110,8 @@ def match_first_items(
     are ``items[offsets[r]:offsets[r + 1]]`` in the trie's item numbers, ascending. Different first nodes
     touch different rules, but the same rows.
     """
+    most_rows, room = len(space.local.rows), len(space.lines)
+    trie, space = pointers((trie, space))
     child_starts, trie_items = trie.child_starts, trie.items
     level_next, level_stop = space.level_next, space.level_stop
     for node in range(first, stop):
@@ -117,8 +119,8 @@ def match_first_items(
         if low == end:
             continue
         used = _number_items(node, trie, space.line)
-        most = 64 * (len(space.lines) // (used + 1))
-        most = most if most < len(space.local.rows) else len(space.local.rows)
+        most = 64 * (room // (used + 1))
+        most = most if most < most_rows else most_rows
         while low < end:
             high = low + most if low + most < end else end
             stride = (high - low + 63) // 64
@@ -191,21 +193,21 @@ def _lay_rows(low, high, used, stride, after, items, space):
     for slot in range(low, high):
         place, bit = (slot - low) >> 6, 1 << ((slot - low) & 63)
         for position in range(after[slot] - 1, space.local.ends[slot - low]):
-            lines[_place(line[_place(items[_place(position)])] * stride + place)] |= bit
+            lines[line[items[position]] * stride + place] |= bit
     space.size[0] = stride
     for k in range(stride):
-        space.words[0, k], space.places[0, k] = -1, k
+        space.words[k], space.places[k] = -1, k
 
 
 @njit(**INLINED)
 def _keep_rows(level, start, space):
     """Let the next level have the rows of `level` that the line at `start` has; return in how many words."""
     words, places, lines = space.words, space.places, space.lines
+    here, there = level * space.width, (level + 1) * space.width
     size = 0
-    for k in range(space.size[level]):
-        place = places[level, k]
-        left = words[level, k] & lines[_place(start + place)]
-        words[level + 1, size], places[level + 1, size] = left, place
+    for k in range(here, here + space.size[level]):
+        left = words[k] & lines[start + places[k]]
+        words[there + size], places[there + size] = left, places[k]
         size += left != 0
     space.size[level + 1] = size
     return size
@@ -223,11 +225,11 @@ def _add(level, node, trie, targets, summands, tallies, space):
         rule, answer = trie.rules[place], targets.answers[place] if has_rows else -1
         line = summands.line[place] if has_sums else 0
         fired = right = accepted = added = 0
-        for k in range(space.size[level]):
-            left, start = space.words[level, k], space.places[level, k] * 64
+        for k in range(level * space.width, level * space.width + space.size[level]):
+            left, start = space.words[k], space.places[k] * 64
             fired += count_ones(left)
             while left:
-                row = _place(start + count_ones((left & -left) - 1))
+                row = start + count_ones((left & -left) - 1)
                 left &= left - 1
                 if has_sums:
                     added += weights[row] * table[line, column[row]]
@@ -243,10 +245,11 @@ def _add(level, node, trie, targets, summands, tallies, space):
                     is_right = may_be and _is_accepted(rows[row], answer, targets)
                 # No branch on right or wrong: it would often be mispredicted.
                 accepted += is_right
-                by_row[row, 0] += 1
-                by_row[row, 1] += is_right
-                by_row[row, 2] = rule if rule < by_row[row, 2] else by_row[row, 2]
-                by_row[row, 3] = rule if is_right and rule < by_row[row, 3] else by_row[row, 3]
+                cell = 4 * row
+                by_row[cell] += 1
+                by_row[cell + 1] += is_right
+                by_row[cell + 2] = rule if rule < by_row[cell + 2] else by_row[cell + 2]
+                by_row[cell + 3] = rule if is_right and rule < by_row[cell + 3] else by_row[cell + 3]
         by_rule[place, 3] += added
         if has_rows:
             by_rule[place, 0] += fired
@@ -270,13 +273,14 @@ def _flush(count, tallies, local):
     if len(by_row) == 0:
         return
     for k in range(count):
-        if here[k, 0] == 0:
+        cell = 4 * k
+        if here[cell] == 0:
             continue
         row = local.rows[k]
-        by_row[row, 0] += here[k, 0]
-        by_row[row, 1] += here[k, 1]
+        by_row[row, 0] += here[cell]
+        by_row[row, 1] += here[cell + 1]
         for which in (2, 3):
-            if here[k, which] < by_row[row, which]:
-                by_row[row, which] = here[k, which]
-        here[k, 0] = here[k, 1] = 0
-        here[k, 2] = here[k, 3] = NO_RULE
+            if here[cell + which] < by_row[row, which]:
+                by_row[row, which] = here[cell + which]
+        here[cell] = here[cell + 1] = 0
+        here[cell + 2] = here[cell + 3] = NO_RULE
