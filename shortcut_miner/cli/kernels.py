@@ -20,7 +20,7 @@ from shortcut_miner.cli.options import Shown
 if TYPE_CHECKING:
     from shortcut_miner.timing import OnStage
 
-COMPILING = "compiling kernels (first run only; half a minute on an idle machine)"
+COMPILING = "compiling kernels (first run only; a quarter of a minute on an idle machine)"
 _KERNEL = re.compile(rb"^@njit", re.MULTILINE)
 _KEPT = re.compile(rb"^@njit\(\*\*KERNEL\)\ndef (\w+)", re.MULTILINE)  # not their steps
 _ALL = "shortcut_miner.mining.kernels_numba"
