@@ -8,6 +8,7 @@ from numba import njit
 from shortcut_miner.diagnostics.swapmix.kernels_numba.draws import ATTRIBUTE, BY_ATTRIBUTE, Similar, Swaps
 from shortcut_miner.diagnostics.swapmix.kernels_numba.numbers import below, distinct, word
 from shortcut_miner.kernel_options import KERNEL, STEP
+from shortcut_miner.kernel_pointers import pointers
 
 _REPLACED, _PADDING = np.arange(2)  # numbers of random words, as int64
 
@@ -40,6 +41,7 @@ def fill_attributes(
     pairs, keys, first_rows, own_start, own, similar, k, pads, count, chosen, moved, values, filled, rows
 ):
     """Fill the rows of each pair, and how many these are."""
+    moved, values = pointers((moved, values))  # as in draws.py: `distinct` is compiled once
     for pair in range(len(pairs)):
         low, high = own_start[pairs[pair]], own_start[pairs[pair] + 1]
         if low == high:
