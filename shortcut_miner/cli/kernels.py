@@ -4,6 +4,7 @@ Loading them in a thread beside the reading of files was tried: it saves nothing
 """
 
 import contextlib
+import gc
 import os
 import re
 import time
@@ -66,6 +67,7 @@ class Compiling:
         self._is_told = True
         if not self._open:
             self._began = time.perf_counter()
+            gc.disable()  # compiling makes much that is looked through again and again, and little garbage
         self._open += 1
         self._show()
 
@@ -80,6 +82,7 @@ class Compiling:
         if self._open:
             self._show()
         else:
+            gc.enable()
             self.seconds += time.perf_counter() - self._began
             self.on_stage(self._stage)
 

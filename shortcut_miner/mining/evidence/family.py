@@ -176,17 +176,21 @@ def _space(holders: Ints, work: Ints, most_digits: int, max_length: int) -> kern
     item_count, levels = len(holders), max(max_length - 2, 1)
     words = (holders + 63) // 64 + most_digits
     lines = words * (np.minimum(work, np.arange(item_count)[::-1]) + 1)
+    line_room, word_room = int(lines.max()), int(words.max()) + 1
     return kernels.Space(
         items=np.empty(int(work.max()), np.int32),
         ends=np.empty(int(holders.max()), np.int64),
         total=np.zeros(item_count, np.int64),
         number=np.zeros(item_count, np.int64),
         chosen=np.empty(item_count, np.int64),
-        source=np.empty(int(words.max()) + 1, np.int64),
-        first_rows=np.empty(int(words.max()) + 1, np.int64),
-        lines=np.empty((levels, int(lines.max())), np.int64),
-        digits=np.empty((levels, int(words.max()) + 1), np.int64),
+        source=np.empty(word_room, np.int64),
+        first_rows=np.empty(word_room, np.int64),
+        lines=np.empty(levels * line_room, np.int64),
+        digits=np.empty(levels * word_room, np.int64),
         kept=np.zeros(levels, np.int64),
         width=np.zeros(levels, np.int64),
         cursor=np.zeros(levels, np.int64),
+        item_count=item_count,
+        line_room=line_room,
+        word_room=word_room,
     )

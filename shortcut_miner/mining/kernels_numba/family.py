@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from shortcut_miner.kernel_options import KERNEL, STEP
+from shortcut_miner.kernel_pointers import pointers
 from shortcut_miner.mining.kernels_numba.words import count_ones
 
 # An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
@@ -37,8 +38,9 @@ class Space(NamedTuple):
 
     The rows of the first item are side by side: row r has ``items`` up to ``ends[r]``, by the candidates'
     ``number``, from 1 on. Per number of items that are given, from one on: the ``lines`` of the ``kept``
-    candidates, each of ``width`` words, whose rows count ``1 << digits``; line 0 is for whatever is none.
-    ``cursor`` is how many candidates were tried. ``first_rows`` are those of the first item's words,
+    candidates, each of ``width`` words, whose rows count ``1 << digits``; line 0 is for whatever is none. For
+    so many items there is ``line_room`` in ``lines`` and ``word_room`` in ``digits``. ``cursor`` is how many
+    candidates were tried. ``first_rows`` are those of the first item's words,
     ``chosen`` are candidates or their lines, ``source`` words that go to the next level.
     """
 
@@ -54,6 +56,9 @@ class Space(NamedTuple):
     kept: np.ndarray
     width: np.ndarray
     cursor: np.ndarray
+    item_count: int
+    line_room: int
+    word_room: int
 
 
 @njit(**KERNEL)
@@ -63,6 +68,7 @@ def count_itemsets(first, stop, rows, limits, space, found):
     ``limits`` is (min_count, max_length). One-item sets are not counted, they are known to be frequent.
     """
     min_count, max_length = limits
+    rows, space, found = pointers((rows, space, found))
     kept, cursor = space.kept, space.cursor
     for item in range(first, stop):
         found[2] += _count_after(item, rows, min_count, space)
@@ -102,7 +108,7 @@ def _count_after(item, rows, min_count, space):
             top += 1
         ends[slot - low] = top
     kept = 0
-    for after in range(item + 1, len(total)):
+    for after in range(item + 1, space.item_count):
         chosen[kept] = after
         kept += total[after] >= min_count
         total[after] = 0
@@ -113,7 +119,7 @@ def _count_after(item, rows, min_count, space):
 @njit(**STEP)
 def _lay_lines(item, rows, space):
     """Make the lines of the items chosen, which are numbered; rows of one word count the same."""
-    lines, digits, number, items = space.lines[0], space.digits[0], space.number, space.items
+    lines, digits, number, items = space.lines, space.digits, space.number, space.items
     ends, first_rows, kept = space.ends, space.first_rows, space.kept[0]
     low, count = rows.starts[item], rows.starts[item + 1] - rows.starts[item]
     width = fill = 0
@@ -149,8 +155,9 @@ def _choose(level, k, min_count, space):
 
     After one item its rows are looked at where they have fewer items than the lines have words.
     """
-    lines, digits, width, chosen = space.lines[level], space.digits[level], space.width[level], space.chosen
-    given, stop = k * width, space.kept[level] + 1
+    lines, digits, width, chosen = space.lines, space.digits, space.width[level], space.chosen
+    base, stop = level * space.line_room, space.kept[level] + 1
+    given, first_digit = base + k * width, level * space.word_room
     if level == 0:
         holders = 0
         for word in range(width):
@@ -159,11 +166,11 @@ def _choose(level, k, min_count, space):
         if holders * space.ends[rows - 1] < rows * (stop - k) * width:
             return _choose_by_rows(k, min_count, space)
     kept = 0
-    for line in range(given + width, stop * width, width):
+    for line in range(given + width, base + stop * width, width):
         count = 0
         for word in range(width):
             both = lines[_place(given + word)] & lines[_place(line + word)]
-            count += count_ones(both) << digits[_place(word)]
+            count += count_ones(both) << digits[_place(first_digit + word)]
         chosen[kept] = line
         kept += count >= min_count
     return kept
@@ -172,7 +179,7 @@ def _choose(level, k, min_count, space):
 @njit(**STEP)
 def _choose_by_rows(k, min_count, space):
     """Do what `_choose` does, for the first item."""
-    lines, digits, width, chosen = space.lines[0], space.digits[0], space.width[0], space.chosen
+    lines, digits, width, chosen = space.lines, space.digits, space.width[0], space.chosen
     items, ends, total = space.items, space.ends, space.total
     for word in range(width):
         left, weight = lines[_place(k * width + word)], 1 << digits[word]
@@ -206,20 +213,21 @@ def _give_candidate(level, k, min_count, space):
 
     Words without a row are left out.
     """
-    lines, digits, width, chosen = space.lines[level], space.digits[level], space.width[level], space.chosen
-    source, new_lines, new_digits = space.source, space.lines[level + 1], space.digits[level + 1]
-    given = k * width
+    lines, digits, chosen, source = space.lines, space.digits, space.chosen, space.source
+    width, first_digit = space.width[level], level * space.word_room
+    given = level * space.line_room + k * width
+    next_digit = first_digit + space.word_room
     kept = _choose(level, k, min_count, space)
     size = 0
     for word in range(width):
-        source[size], new_digits[size] = word, digits[word]
+        source[size], digits[next_digit + size] = word, digits[first_digit + word]
         size += lines[_place(given + word)] != 0
-    top = size
+    top = (level + 1) * space.line_room + size
     for other in range(kept):
         for place in range(size):
             word = source[_place(place)]
             both = lines[_place(chosen[other] + word)] & lines[_place(given + word)]
-            new_lines[_place(top + place)] = both
+            lines[_place(top + place)] = both
         top += size
     space.kept[level + 1], space.width[level + 1], space.cursor[level + 1] = kept, size, 0
     return kept

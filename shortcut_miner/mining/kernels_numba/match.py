@@ -87,17 +87,10 @@ def working_memory(item_count: int, depth: int) -> Space:
 def sketch_classes(accepted_starts: np.ndarray, accepted: np.ndarray) -> np.ndarray:
     """Return uint64[rows] with bit ``class % 64`` set for every accepted class of the row."""
     sketch = np.zeros(len(accepted_starts) - 1, np.uint64)
-    add_classes(accepted_starts, accepted, sketch)
+    rows = np.repeat(np.arange(len(sketch)), np.diff(accepted_starts))
+    bits = np.where(accepted < 0, np.uint64(0), np.uint64(1) << (accepted & 63).astype(np.uint64))
+    np.bitwise_or.at(sketch, rows, bits)
     return sketch
-
-
-@njit(**KERNEL)
-def add_classes(accepted_starts, accepted, sketch):
-    """Set the bits of the rows' accepted classes in their sketches."""
-    for row in range(len(sketch)):
-        for k in range(accepted_starts[row], accepted_starts[row + 1]):
-            if accepted[k] >= 0:
-                sketch[row] |= np.uint64(1) << np.uint64(accepted[k] & 63)
 
 
 @njit(**KERNEL)
