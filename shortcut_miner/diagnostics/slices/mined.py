@@ -235,7 +235,9 @@ class RowBits:
         number = np.full(rows.vocabulary.item_count, -1, np.int32)
         number[items] = np.arange(len(items), dtype=np.int32)
         lines = np.zeros((len(items), len(self.outcome)), np.int64)
-        kernels.set_bits(rows.offsets, rows.items, number, self.place, lines)
+        line = number[rows.items]
+        place = np.repeat(self.place, np.diff(rows.offsets))[line >= 0]
+        np.bitwise_or.at(lines, (line[line >= 0], place >> 6), np.int64(1) << (place & 63))
         return lines
 
     def lines_of(self, rows: Transactions, lists: Numbers) -> tuple[Numbers, Bits]:

@@ -274,14 +274,3 @@ def recount(first, stop, items, bits, left, outcome, sums):
             total += weighted
             square += weighted * outcome[word]
         sums[one, 0], sums[one, 1], sums[one, 2] = count, total, square
-
-
-@njit(**KERNEL)
-def set_bits(offsets, items, number, place, bits):
-    """Set the bit of each row, place[row], in the line number[i] of every item i that it holds, if not -1."""
-    for row in range(len(place)):
-        word, bit = place[row] >> 6, np.int64(1) << (place[row] & 63)
-        for at in range(offsets[row], offsets[row + 1]):
-            line = number[items[at]]
-            if line >= 0:
-                bits[line, word] |= bit
