@@ -72,9 +72,9 @@ class HeldFrames:
     def sorted_blocks(self, key: str) -> Iterator[pl.DataFrame]:
         """Give the rows by ascending `key`, one block at least."""
         whole = pl.concat(self.held)
-        order = whole[key].arg_sort()  # a sorted copy of all would take the memory twice
-        for first in range(0, max(len(order), 1), ROWS_A_BLOCK):
-            yield whole[order.slice(first, ROWS_A_BLOCK)]
+        order = whole.select(pl.col(key).arg_sort())  # a sorted copy of all would take the memory twice
+        for part in _slices(order):
+            yield whole[part.to_series()]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, weakref_slot=True)

@@ -14,7 +14,7 @@ from sources.vqa_records import ANSWERS, PLAIN, READERS, records, written
 from shortcut_miner.errors import SourceError
 from shortcut_miner.sources.images import image_labels
 from shortcut_miner.sources.opening import alike_records, json_text
-from shortcut_miner.sources.opening.alike_layouts import MOST_LAYOUTS, OddError
+from shortcut_miner.sources.opening.alike_layouts import MOST_LAYOUTS
 from shortcut_miner.sources.questions import vqa_annotations, vqa_questions
 
 RECORDS = {
@@ -34,7 +34,7 @@ def is_matched(kind: str, content: bytes) -> bool:
     """Return whether a file is matched to its end."""
     try:
         alike_records.read_alike(content, RECORDS[kind], None if kind == "labels" else kind)
-    except OddError:
+    except json_text.OddError:
         return False
     return True
 

@@ -51,7 +51,7 @@ def is_walked(kind: str, content: bytes) -> bool:
     """Return whether a walk takes a file."""
     try:
         return all(len(walk) for walk in json_walks.walked(content, RECORDS[kind]))
-    except json_walks.OddError:
+    except json_text.OddError:
         return False
 
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import polars as pl
@@ -51,7 +52,6 @@ class EncodedQuestions:
 
     questions: Frames
     labels: pl.DataFrame | None
-    labelled: pl.Series | None
     vocabulary: Vocabulary
     config: VqaCeConfig
 
@@ -61,13 +61,13 @@ class EncodedQuestions:
 
     def blocks(self) -> Iterator[QuestionBlock]:
         """Give the questions in order, one block at least; again from the start at each call."""
-        return map(self._encoded, self.questions.blocks())
+        return map(partial(self._encoded, labelled_images(self.labels)), self.questions.blocks())
 
     def whole(self) -> QuestionBlock:
         """Return all questions as one block."""
-        return self._encoded(pl.concat(self.questions.blocks()))
+        return self._encoded(labelled_images(self.labels), pl.concat(self.questions.blocks()))
 
-    def _encoded(self, questions: pl.DataFrame) -> QuestionBlock:
+    def _encoded(self, labelled: pl.Series | None, questions: pl.DataFrame) -> QuestionBlock:
         rows = encode_rows(
             questions,
             self.labels,
@@ -79,7 +79,7 @@ class EncodedQuestions:
             questions,
             rows,
             Accepted(*accepted_classes(questions, self.vocabulary)),
-            has_known_objects(questions, self.labelled, self.config),
+            has_known_objects(questions, labelled, self.config),
         )
 
 
@@ -128,11 +128,10 @@ def prepare_frames(
         No training row is left.
     """
     held_out = is_held_out(train[cluster_column(train)], config.seed) if config.holdout else None
-    labelled = labelled_images(labels)
     training = _encode_training(train if held_out is None else train.filter(~held_out), labels, config)
 
     def encoded(questions: pl.DataFrame) -> EncodedQuestions:
-        return EncodedQuestions(HeldFrames([questions]), labels, labelled, training.vocabulary, config)
+        return EncodedQuestions(HeldFrames([questions]), labels, training.vocabulary, config)
 
     return Prepared(
         training=training,

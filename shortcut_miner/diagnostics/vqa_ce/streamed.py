@@ -174,11 +174,10 @@ def prepare_tables(
     labels = None if detections is None else detections.table
     found = finished_part(folder, _FACTS) or _make(tables, detections, config, folder, limit, memory)
     training = open_row_files(folder / "training", names=True)
-    labelled = labelled_images(labels)
 
     def encoded(name: str) -> EncodedQuestions:
         frames = DiskFrames(folder / name, memory)
-        return EncodedQuestions(frames, labels, labelled, training.vocabulary, config)
+        return EncodedQuestions(frames, labels, training.vocabulary, config)
 
     return Streamed(
         prepared=Prepared(

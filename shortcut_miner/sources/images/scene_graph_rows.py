@@ -17,7 +17,7 @@ from shortcut_miner.sources.opening.json_records import (
     record_columns,
     repeated_keys,
 )
-from shortcut_miner.sources.opening.json_text import LOOKED_AT, Top, fields_of
+from shortcut_miner.sources.opening.json_text import LOOKED_AT, OddError, Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.list_columns import text_lists
 from shortcut_miner.sources.opening.reading import RECORD, Problem
@@ -91,7 +91,7 @@ def plain_graphs(content: bytes) -> SceneRows | None:
     """Return the rows of large GQA scene graphs that nothing is odd about; None of any other file."""
     if len(content) < json_text.WORTH_WALKING:
         return None
-    from shortcut_miner.sources.opening.json_walks import OddError, walked
+    from shortcut_miner.sources.opening.json_walks import walked
 
     images, objects, first = [], [], 0
     try:

@@ -12,17 +12,13 @@ from msgspec import UnsetType
 
 from shortcut_miner.kernels_numba import alike_records as kernels
 from shortcut_miner.sources.opening.ids import AnyId, Rising
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS
+from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, OddError
 
 MOST_LAYOUTS = 64
 _LONGEST = 1 << 20  # bytes of a record that is learned from
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 _NEVER = b"\0"  # in no JSON
 _PLAIN: dict[Any, int] = {str: kernels.TEXT, float: kernels.NUMBER, Rising: kernels.RISING}
-
-
-class OddError(Exception):
-    """Something in the text that no column is made for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

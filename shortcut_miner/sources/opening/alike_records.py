@@ -6,7 +6,6 @@ not understood, and the caller asks there. Importing this loads kernels; of text
 decoding takes no longer than that.
 """
 
-import codecs
 import re
 from dataclasses import dataclass
 
@@ -21,7 +20,6 @@ from shortcut_miner.kernels_numba import alike_records as kernels
 from shortcut_miner.sources.opening.alike_layouts import (
     MOST_LAYOUTS,
     Columns,
-    OddError,
     Step,
     Wanted,
     columns_of,
@@ -29,11 +27,16 @@ from shortcut_miner.sources.opening.alike_layouts import (
     learned,
     record_end,
 )
-from shortcut_miner.sources.opening.json_text import DECODE_ERRORS, LOOKED_AT, has_disguised
+from shortcut_miner.sources.opening.json_text import (
+    DECODE_ERRORS,
+    LOOKED_AT,
+    OddError,
+    has_disguised,
+    is_utf8,
+)
 
 _MOST_TEXT = (1 << 31) - 1  # bytes of texts that views can tell of
 _MOST_NOTES = 1 << 18
-_DECODED = 1 << 20  # bytes at once
 _TAIL = 1 << 16  # bytes; the last records are matched with as many blanks behind them as kernels look at
 _AFTER_TAIL = b" " * 64
 _IN_VIEW = 12  # bytes of a text
@@ -94,7 +97,7 @@ def read_alike(content: bytes, record_type: type[msgspec.Struct], key: str | Non
         state[kernels.LAYOUT] = len(layouts) - 1
     end = base + at
     _check_around(content[:start] + content[end:], key)
-    if not content.isascii() and not _is_utf8(content):
+    if not content.isascii() and not is_utf8(content):
         raise OddError
     notes = found.notes[: state[kernels.NOTED]]
     notes[known:, 2:] += base
@@ -140,16 +143,6 @@ def _cut(content: bytes, start: int, columns: Columns) -> int:
             break
         end = record_end(content, _after_blanks(content, at + 1), columns)
     return end
-
-
-def _is_utf8(content: bytes) -> bool:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for begin in range(0, len(content), _DECODED):
-            decoder.decode(content[begin : begin + _DECODED], final=begin + _DECODED >= len(content))
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _room(columns: Columns, size: int) -> kernels.Found:

@@ -17,12 +17,17 @@ MAX_SHOWN = 60
 WORTH_WALKING = 1 << 24  # bytes of text that :mod:`.json_walks` is made for
 LOOKED_AT = 20  # records looked at to tell a format: the first ones may be broken
 _FIRST_BYTES = 1 << 16
+_DECODED = 1 << 20  # bytes at once
 _BETWEEN = re.compile(r"[\s,]*")
 _DISGUISED = re.compile(rb"\\u00(?:3\d|[46][1-9a-fA-F]|[57][\daA]|5[fF])")  # a letter, a digit or _
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 Raws = Sequence[bytes | msgspec.Raw]
 Top = dict[str, msgspec.Raw] | list[msgspec.Raw]
+
+
+class OddError(Exception):
+    """Something in the text of a large file that no column is made for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +132,17 @@ def check_no_key_twice(source: Source, fields: Mapping[str, msgspec.Raw], key: s
         raise SourceError(
             f"{source.path}: got the key {key!r} more than once, expected one list. Join the lists into one."
         )
+
+
+def is_utf8(content: bytes) -> bool:
+    """Return whether bytes are UTF-8, without a copy of all as text."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        for begin in range(0, len(content), _DECODED):
+            decoder.decode(content[begin : begin + _DECODED], final=begin + _DECODED >= len(content))
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def has_disguised(text: bytes) -> bool:

@@ -20,16 +20,13 @@ from numpy.typing import NDArray
 from shortcut_miner.columnar import arrow_series
 from shortcut_miner.kernels_numba import json_records as kernels
 from shortcut_miner.sources.opening.ids import AnyId
+from shortcut_miner.sources.opening.json_text import OddError, is_utf8
 from shortcut_miner.sources.opening.list_columns import list_column
 
 _ROWS = 1 << 16  # of each table at once
 _BLANKS = b" \t\n\r"
 
 Ints = NDArray[np.int64]
-
-
-class OddError(Exception):
-    """Something in the text that no column is made for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,21 +142,13 @@ def walked(content: bytes, record_type: type[msgspec.Struct]) -> Iterator[Walked
         found.rows[:] = 0
         begin = at
         at = kernels.walk(text, at, shape, found, memory)
-        if at == kernels.ODD or not (is_ascii or _is_utf8(content[begin:at])):
+        if at == kernels.ODD or not (is_ascii or is_utf8(content[begin:at])):
             raise OddError
         if not all(_is_whole(one, places, found) for one in by_path.values() if one.is_required):
             raise OddError
         yield Walked(content, found, by_path, places)
         if at == len(content):
             return
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _is_whole(node: _Node, places: Mapping[str, int], found: kernels.Found) -> bool:

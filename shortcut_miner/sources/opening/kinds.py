@@ -236,13 +236,12 @@ def alike_records(
     """
     if len(content.source.content) < json_text.WORTH_WALKING:
         return None
-    from shortcut_miner.sources.opening.alike_layouts import OddError
     from shortcut_miner.sources.opening.alike_records import read_alike
 
     try:
         alike = read_alike(content.source.content, record_type, key)
         found = find_format(Content(replace(content.source, content=alike.abridged)), formats)
-    except (OddError, SourceError):
+    except (json_text.OddError, SourceError):
         return None
     return alike.table if found is not None and found.kind == kind else None
 

@@ -22,7 +22,7 @@ from shortcut_miner.sources.opening.json_records import (
     record_columns,
     repeated_keys,
 )
-from shortcut_miner.sources.opening.json_text import Top, fields_of
+from shortcut_miner.sources.opening.json_text import OddError, Top, fields_of
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.list_columns import list_column
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, find_problems, finished, is_blank
@@ -107,7 +107,7 @@ def read_plain(content: Content, on_bad_row: OnBadRow) -> Reading | None:
     """Return all questions of a large file that nothing is odd about; None of any other file."""
     if len(content.source.content) < json_text.WORTH_WALKING:
         return None
-    from shortcut_miner.sources.opening.json_walks import OddError, Walked, walked
+    from shortcut_miner.sources.opening.json_walks import Walked, walked
 
     def table(walk: Walked) -> pl.DataFrame:
         lists = {ours: walk.lists(f"annotations.{theirs}") for ours, theirs in _MAPS.items()}
