@@ -10,6 +10,7 @@ convention here.
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,37 @@ from shortcut_miner.tokenizers import tokenize
 from shortcut_miner.transactions import KINDS, Transactions, Vocabulary
 
 _MOST_ORIGINAL_ROWS = math.isqrt(2**63 - 1)
+
+
+class ImageObjects(NamedTuple):
+    """The images that have labels, and the objects of each.
+
+    Attributes
+    ----------
+    images : pl.Enum
+        Their ids.
+    objects : ItemLists
+        Their labels over a threshold, a row for each image.
+    """
+
+    images: pl.Enum
+    objects: ItemLists
+
+    @classmethod
+    def of(cls, labels: pl.DataFrame, score_threshold: float = 0.5) -> Self:
+        """Return the objects of schemas.Labels; see :func:`encode_training` for the threshold."""
+        images = pl.Enum(labels["image_id"].unique())
+        certain = labels.filter(is_certain_label(score_threshold))
+        image = certain["image_id"].cast(images).to_physical().to_numpy()
+        return cls(images, ItemLists.of(image, certain["label"], len(images.categories)))
+
+    def within(self, names: pl.Series) -> Self:
+        """Return the objects that `names` have."""
+        return self._replace(objects=self.objects.within(names))
+
+    def of_images(self, ids: pl.Series) -> ItemLists:
+        """Return the objects of images, a row for each id; none for an image without labels."""
+        return self.objects.taken(ids.cast(self.images, strict=False).to_physical())
 
 
 def keep_top_answers(
@@ -103,7 +135,7 @@ def build_vocabulary(
 
 def encode_training(
     questions: pl.DataFrame,
-    labels: pl.DataFrame | None = None,
+    labels: pl.DataFrame | ImageObjects | None = None,
     *,
     items: ItemKinds = "both",
     tokenizer: Tokenizer = "basic_english",
@@ -116,14 +148,16 @@ def encode_training(
     questions : pl.DataFrame
         schemas.Questions; every ``answer`` known and a class (see :func:`keep_top_answers`). It may have the
         columns labels, the row's own objects, and attributes, both List[String] (null = none are known).
-    labels : pl.DataFrame, optional
-        schemas.Labels, for questions without their own. Images without labels give no objects.
+    labels : pl.DataFrame or ImageObjects, optional
+        schemas.Labels, for questions without their own, or what was made of them once and for all. Images
+        without labels give no objects.
     items : {"both", "words", "objects"}
         Whether a row has words, objects or both; attributes it has wherever `questions` have them.
     tokenizer : {"basic_english", "spacy", "spacy-lemma"}
         What the words of a question are.
     score_threshold : float
-        Least detection score of a label; labels without a score, as the row's own, count as certain.
+        Least detection score of a label of a table; labels without a score, as the row's own, count as
+        certain.
 
     Returns
     -------
@@ -144,7 +178,7 @@ def encode_training(
 
 def encode_rows(
     questions: pl.DataFrame,
-    labels: pl.DataFrame | None,
+    labels: pl.DataFrame | ImageObjects | None,
     vocabulary: Vocabulary,
     *,
     tokenizer: Tokenizer = "basic_english",
@@ -300,7 +334,7 @@ def _words(questions: pl.DataFrame, tokenizer: Tokenizer, names: pl.Series | Non
 
 def _objects(
     questions: pl.DataFrame,
-    labels: pl.DataFrame | None,
+    labels: pl.DataFrame | ImageObjects | None,
     score_threshold: float,
     names: pl.Series | None = None,
 ) -> ItemLists:
@@ -309,11 +343,8 @@ def _objects(
         return ItemLists.of_lists(questions["labels"], names)
     if labels is None:
         raise no_labels()
-    certain = labels.lazy().filter(is_certain_label(score_threshold)).select("image_id", "label").collect()
-    images = pl.Enum(certain["image_id"].unique())
-    image = certain["image_id"].cast(images).to_physical().to_numpy()
-    of_images = ItemLists.of(image, certain["label"], len(images.categories), names)
-    return of_images.taken(questions["image_id"].cast(images, strict=False).to_physical())
+    images = labels if isinstance(labels, ImageObjects) else ImageObjects.of(labels, score_threshold)
+    return (images if names is None else images.within(names)).of_images(questions["image_id"])
 
 
 def certain_labels(labels: pl.DataFrame, score_threshold: float) -> pl.LazyFrame:

@@ -16,6 +16,8 @@ from shortcut_miner.spools import IPC_OPTIONS, Append, gathered, sorted_blocks, 
 
 # What is made of a row of a block, such as its items and rules, takes many times the memory of the row.
 ROWS_A_BLOCK = 1 << 17
+# Where all rows are in memory anyway, blocks are larger: matching rules takes less time a row then.
+_HELD_ROWS_A_BLOCK = 1 << 19
 _BYTES_A_BLOCK = 1 << 25
 
 
@@ -67,13 +69,13 @@ class HeldFrames:
     def blocks(self) -> Iterator[pl.DataFrame]:
         """Give the rows in order, one block at least."""
         for frame in self.held:
-            yield from _slices(frame)
+            yield from _slices(frame, _HELD_ROWS_A_BLOCK)
 
     def sorted_blocks(self, key: str) -> Iterator[pl.DataFrame]:
         """Give the rows by ascending `key`, one block at least."""
         whole = pl.concat(self.held)
         order = whole.select(pl.col(key).arg_sort())  # a sorted copy of all would take the memory twice
-        for part in _slices(order):
+        for part in _slices(order, ROWS_A_BLOCK):
             yield whole[part.to_series()]
 
 
@@ -154,6 +156,6 @@ class DiskFrames:
         return self.folder / "count.json"
 
 
-def _slices(frame: pl.DataFrame) -> Iterator[pl.DataFrame]:
-    for first in range(0, max(len(frame), 1), ROWS_A_BLOCK):
-        yield frame.slice(first, ROWS_A_BLOCK)
+def _slices(frame: pl.DataFrame, rows: int) -> Iterator[pl.DataFrame]:
+    for first in range(0, max(len(frame), 1), rows):
+        yield frame.slice(first, rows)

@@ -57,6 +57,20 @@ class ItemLists(NamedTuple):
         numbers = self.numbers[np.arange(offsets[-1]) + np.repeat(first, np.diff(offsets))]
         return type(self)(offsets, numbers, self.names)
 
+    def within(self, names: pl.Series) -> Self:
+        """Return the items that `names` (ascending, none twice) have, in their numbers.
+
+        >>> lists = ItemLists.of_lists(pl.Series([["a", "c"], ["b"]])).within(pl.Series(["b", "c"]))
+        >>> lists.offsets.tolist(), lists.numbers.tolist()
+        ([0, 1, 2], [1, 0])
+        """
+        if self.names.equals(names):
+            return self
+        numbers = numbers_of(self.names, names)[self.numbers]
+        is_known = numbers >= 0
+        offsets = np.concatenate(([0], np.cumsum(is_known)))[self.offsets]
+        return type(self)(offsets, numbers[is_known], names)
+
     def with_used_names(self) -> Self:
         """Return the same items with the names that occur."""
         is_used = np.bincount(self.numbers, minlength=len(self.names)) > 0

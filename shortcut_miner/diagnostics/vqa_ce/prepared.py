@@ -2,14 +2,14 @@
 
 import dataclasses
 from collections.abc import Iterator
-from functools import partial
 
 import numpy as np
 import polars as pl
 
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
-from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, has_known_objects, labelled_images
+from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, has_known_objects
 from shortcut_miner.encoding import (
+    ImageObjects,
     accepted_classes,
     encode_rows,
     encode_training,
@@ -51,7 +51,7 @@ class EncodedQuestions:
     """Questions that were not mined; a block of them is encoded when it is asked for."""
 
     questions: Frames
-    labels: pl.DataFrame | None
+    images: ImageObjects | None
     vocabulary: Vocabulary
     config: VqaCeConfig
 
@@ -61,20 +61,15 @@ class EncodedQuestions:
 
     def blocks(self) -> Iterator[QuestionBlock]:
         """Give the questions in order, one block at least; again from the start at each call."""
-        return map(partial(self._encoded, labelled_images(self.labels)), self.questions.blocks())
+        return map(self._encoded, self.questions.blocks())
 
     def whole(self) -> QuestionBlock:
         """Return all questions as one block."""
-        return self._encoded(labelled_images(self.labels), pl.concat(self.questions.blocks()))
+        return self._encoded(pl.concat(self.questions.blocks()))
 
-    def _encoded(self, labelled: pl.Series | None, questions: pl.DataFrame) -> QuestionBlock:
-        rows = encode_rows(
-            questions,
-            self.labels,
-            self.vocabulary,
-            tokenizer=self.config.tokenizer,
-            score_threshold=self.config.score_threshold,
-        )
+    def _encoded(self, questions: pl.DataFrame) -> QuestionBlock:
+        rows = encode_rows(questions, self.images, self.vocabulary, tokenizer=self.config.tokenizer)
+        labelled = None if self.images is None else self.images.images.categories
         return QuestionBlock(
             questions,
             rows,
@@ -128,10 +123,12 @@ def prepare_frames(
         No training row is left.
     """
     held_out = is_held_out(train[cluster_column(train)], config.seed) if config.holdout else None
-    training = _encode_training(train if held_out is None else train.filter(~held_out), labels, config)
+    images = image_objects(labels, config)
+    training = _encode_training(train if held_out is None else train.filter(~held_out), images, config)
+    known = None if images is None else images.within(training.vocabulary.objects)
 
     def encoded(questions: pl.DataFrame) -> EncodedQuestions:
-        return EncodedQuestions(HeldFrames([questions]), labels, training.vocabulary, config)
+        return EncodedQuestions(HeldFrames([questions]), known, training.vocabulary, config)
 
     return Prepared(
         training=training,
@@ -140,17 +137,23 @@ def prepare_frames(
     )
 
 
-def _encode_training(train: pl.DataFrame, labels: pl.DataFrame | None, config: VqaCeConfig) -> GroupedRows:
+def image_objects(labels: pl.DataFrame | None, config: VqaCeConfig) -> ImageObjects | None:
+    """Return the objects of each image with labels; None if there are none, or if objects are no items."""
+    if labels is None or config.items == "words":
+        return None
+    return ImageObjects.of(labels, config.score_threshold)
+
+
+def _encode_training(train: pl.DataFrame, images: ImageObjects | None, config: VqaCeConfig) -> GroupedRows:
     """Return the rows with one of the top answers, grouped by question type."""
     kept = keep_top_answers(train, config.top_answers, config.answer_ties)
     if kept.is_empty():
         raise no_answers(len(train))
     training = encode_training(
         kept,
-        labels,
+        images,
         items=config.items or "both",
         tokenizer=config.tokenizer,
-        score_threshold=config.score_threshold,
     )
     if "question_type" not in kept.columns:
         return GroupedRows(training, np.full(len(kept), -1, np.int32))

@@ -26,7 +26,7 @@ from shortcut_miner.diagnostics.vqa_ce.cuts import (
     split_note,
 )
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_detections, shared_groups_text
-from shortcut_miner.diagnostics.vqa_ce.prepared import EncodedQuestions, Prepared, no_answers
+from shortcut_miner.diagnostics.vqa_ce.prepared import EncodedQuestions, Prepared, image_objects, no_answers
 from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, labelled_images
 from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables
 from shortcut_miner.diagnostics.vqa_ce.tallies import QuestionTallies, ToTally
@@ -174,10 +174,12 @@ def prepare_tables(
     labels = None if detections is None else detections.table
     found = finished_part(folder, _FACTS) or _make(tables, detections, config, folder, limit, memory)
     training = open_row_files(folder / "training", names=True)
+    images = image_objects(labels, config)
+    known = None if images is None else images.within(training.vocabulary.objects)
 
     def encoded(name: str) -> EncodedQuestions:
         frames = DiskFrames(folder / name, memory)
-        return EncodedQuestions(frames, labels, training.vocabulary, config)
+        return EncodedQuestions(frames, known, training.vocabulary, config)
 
     return Streamed(
         prepared=Prepared(

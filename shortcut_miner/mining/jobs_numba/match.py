@@ -116,12 +116,11 @@ def _summands(index: RuleIndex, summands: Summands | None, first: int, stop: int
     return Summands(lines, read_only(column[first:stop]), np.ascontiguousarray(table), weights[first:stop])
 
 
-def _by_number(index: RuleIndex, by_place: Ints) -> Iterator[Ints]:
-    """Yield the columns of tallies by place, each as int64[rules]."""
-    for column in by_place.T:
-        numbered = np.empty(len(column), np.int64)
-        numbered[index.trie.rules] = column
-        yield numbered
+def _by_number(index: RuleIndex, by_place: Ints) -> Ints:
+    """Return the columns of tallies by place as int64[columns, rules]."""
+    numbered = np.empty_like(by_place)
+    numbered[index.trie.rules] = by_place
+    return numbered.T
 
 
 def _match_block(

@@ -17,8 +17,10 @@ from shortcut_miner.mining.threads import blocks, shares, thread_count
 from shortcut_miner.mining.trie import index_rules
 from shortcut_miner.transactions import RowBlocks, Transactions
 
-# The rules of a block have about this many subsets in all: it bounds memory.
+# The rules of a block have about this many subsets in all: it bounds memory. As each block is a pass over the
+# training rows, it has more where these are many, and take more memory than it does.
 _SUBSETS_A_BLOCK = 1 << 24
+_SUBSETS_A_ROW = 20
 _PAIRS_A_TASK = 1 << 15
 _PADDING = np.iinfo(np.int32).max
 
@@ -56,10 +58,12 @@ def best_subsets(
     vocabulary = training.vocabulary
     best = BestSubsets(*np.zeros((4, len(rules)), np.int64))
     subsets = np.left_shift(1, (rules.items >= 0).sum(axis=1))
+    mined = _number_nodes(antecedents)
     with ThreadPoolExecutor(threads) as pool:
-        for first, stop in shares(subsets, -(-int(subsets.sum()) // _SUBSETS_A_BLOCK)):
+        in_a_block = max(_SUBSETS_A_BLOCK, _SUBSETS_A_ROW * len(training))
+        for first, stop in shares(subsets, -(-int(subsets.sum()) // in_a_block)):
             block = np.arange(first, stop)
-            rungs = _rungs(rules.take(block), antecedents, vocabulary.class_count, pool)
+            rungs = _rungs(rules.take(block), mined, antecedents.item_names, vocabulary.class_count, pool)
             counts = _counts(rungs, antecedents, training, threads)
             kinds = vocabulary.kinds_of(antecedents.item_names)
             _raise(rungs, counts, kinds, pool, block, best)
@@ -99,14 +103,13 @@ def _in_tasks(pool: ThreadPoolExecutor, kernel: Callable[..., None], count: int,
 
 
 def _rungs(
-    rules: RuleArrays, antecedents: Antecedents, class_count: int, pool: ThreadPoolExecutor
+    rules: RuleArrays, mined: _Nodes, item_names: Numbers, class_count: int, pool: ThreadPoolExecutor
 ) -> list[_Rung]:
     """Return the rules and all their subsets but the empty one, as distinct pairs by length."""
-    mined = _number_nodes(antecedents)
     # The last entry is for the padding, -1: it sorts last.
-    most = int(max(antecedents.item_names.max(initial=-1), rules.items.max(initial=-1)))
+    most = int(max(item_names.max(initial=-1), rules.items.max(initial=-1)))
     numbers = np.full(most + 2, _PADDING, np.int32)
-    numbers[antecedents.item_names] = np.arange(len(antecedents.item_names), dtype=np.int32)
+    numbers[item_names] = np.arange(len(item_names), dtype=np.int32)
     paths = np.sort(numbers[rules.items], axis=1)
     lengths = (rules.items >= 0).sum(axis=1)
     # Subsets of the rung above, with repeats.
@@ -138,15 +141,14 @@ def _rungs(
 def _number_nodes(antecedents: Antecedents) -> _Nodes:
     levels = antecedents.levels
     firsts = np.concatenate(([0], np.cumsum([len(level.items) for level in levels])))
-    ends = [first + level.starts[1:] for first, level in zip(firsts[1:], levels, strict=True)]
-    child_starts = np.concatenate((firsts[1:2], *ends))
-    parents = np.repeat(np.arange(len(child_starts) - 1, dtype=np.int32), np.diff(child_starts))
-    return _Nodes(
-        items=np.concatenate([level.items for level in levels]),
-        child_starts=child_starts,
-        parents=np.concatenate((np.zeros(1, np.int32), parents)),
-        firsts=firsts,
-    )
+    items = np.concatenate([level.items for level in levels])
+    child_starts, parents = np.empty(len(items) + 1, np.int64), np.empty(len(items), np.int32)
+    child_starts[0], parents[0] = 1, 0
+    for level, low, high in zip(levels, firsts, firsts[1:], strict=False):
+        np.add(level.starts[1:], high, out=child_starts[low + 1 : high + 1])
+        nodes, children = np.arange(low, high, dtype=np.int32), np.diff(level.starts)
+        parents[child_starts[low] : child_starts[high]] = np.repeat(nodes, children)
+    return _Nodes(items, child_starts, parents, firsts)
 
 
 def _subsets(nodes: Ints, size: int, mined: _Nodes, pool: ThreadPoolExecutor) -> tuple[Numbers, Ints]:
