@@ -9,15 +9,15 @@ convention here.
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-import pyarrow as pa
 
-from shortcut_miner.columnar import arrow_series
+from shortcut_miner.columnar import list_series
 from shortcut_miner.errors import ConfigError, SchemaError, examples
 from shortcut_miner.item_lists import ItemLists, distinct_items, numbers_of
 from shortcut_miner.options import AnswerTies, ItemKinds, Tokenizer
@@ -27,35 +27,37 @@ from shortcut_miner.transactions import KINDS, Transactions, Vocabulary
 _MOST_ORIGINAL_ROWS = math.isqrt(2**63 - 1)
 
 
-class ImageObjects(NamedTuple):
-    """The images that have labels, and the objects of each.
+@dataclasses.dataclass(frozen=True)
+class ImageObjects:
+    """The objects of each image, found when they are first asked for.
 
     Attributes
     ----------
-    images : pl.Enum
-        Their ids.
-    objects : ItemLists
-        Their labels over a threshold, a row for each image.
+    labels : pl.DataFrame
+        schemas.Labels.
+    score_threshold : float
+        Least detection score of an object; labels without a score count as certain.
     """
 
-    images: pl.Enum
-    objects: ItemLists
+    labels: pl.DataFrame
+    score_threshold: float = 0.5
 
-    @classmethod
-    def of(cls, labels: pl.DataFrame, score_threshold: float = 0.5) -> Self:
-        """Return the objects of schemas.Labels; see :func:`encode_training` for the threshold."""
-        images = pl.Enum(labels["image_id"].unique())
-        certain = labels.filter(is_certain_label(score_threshold))
-        image = certain["image_id"].cast(images).to_physical().to_numpy()
-        return cls(images, ItemLists.of(image, certain["label"], len(images.categories)))
+    @cached_property
+    def images(self) -> pl.Enum:
+        """The ids of the images that have labels."""
+        return pl.Enum(self.labels["image_id"].unique())
 
-    def within(self, names: pl.Series) -> Self:
-        """Return the objects that `names` have."""
-        return self._replace(objects=self.objects.within(names))
+    @cached_property
+    def objects(self) -> ItemLists:
+        """Their objects, in the order of the ids."""
+        certain = self.labels.filter(is_certain_label(self.score_threshold))
+        image = certain["image_id"].cast(self.images).to_physical().to_numpy()
+        return ItemLists.of(image, certain["label"], len(self.images.categories))
 
-    def of_images(self, ids: pl.Series) -> ItemLists:
-        """Return the objects of images, a row for each id; none for an image without labels."""
-        return self.objects.taken(ids.cast(self.images, strict=False).to_physical())
+    def of_images(self, ids: pl.Series, names: pl.Series | None = None) -> ItemLists:
+        """Return the objects of images, those that `names`, if given, have; none for one without labels."""
+        objects = self.objects if names is None else self.objects.within(names)
+        return objects.taken(ids.cast(self.images, strict=False).to_physical())
 
 
 def keep_top_answers(
@@ -149,8 +151,8 @@ def encode_training(
         schemas.Questions; every ``answer`` known and a class (see :func:`keep_top_answers`). It may have the
         columns labels, the row's own objects, and attributes, both List[String] (null = none are known).
     labels : pl.DataFrame or ImageObjects, optional
-        schemas.Labels, for questions without their own, or what was made of them once and for all. Images
-        without labels give no objects.
+        schemas.Labels, for questions without their own, or what other questions use too. Images without
+        labels give no objects.
     items : {"both", "words", "objects"}
         Whether a row has words, objects or both; attributes it has wherever `questions` have them.
     tokenizer : {"basic_english", "spacy", "spacy-lemma"}
@@ -164,13 +166,14 @@ def encode_training(
     Transactions
         One row a question, in the order given.
     """
-    listed: dict[str, ItemLists] = {}
+    to_list: dict[str, Callable[[], ItemLists]] = {}
     if items != "objects":
-        listed["words"] = _words(questions, tokenizer)
+        to_list["words"] = lambda: _words(questions, tokenizer)
     if items != "words":
-        listed["objects"] = _objects(questions, labels, score_threshold).with_used_names()
+        to_list["objects"] = lambda: _objects(questions, labels, score_threshold).with_used_names()
     if "attributes" in questions.columns:
-        listed["attributes"] = ItemLists.of_lists(questions["attributes"])
+        to_list["attributes"] = lambda: ItemLists.of_lists(questions["attributes"])
+    listed = _side_by_side(to_list)
     words, objects, attributes = (listed[kind].names if kind in listed else None for kind in KINDS)
     vocabulary = build_vocabulary(words, objects, questions["answer"], attributes=attributes)
     return _encode(questions["answer"], listed, vocabulary)
@@ -189,19 +192,19 @@ def encode_rows(
     Items that the vocabulary lacks are left out; answers that it lacks get class -1. See
     :func:`encode_training` for the parameters.
     """
-    listed: dict[str, ItemLists] = {}
+    to_list: dict[str, Callable[[], ItemLists]] = {}
     if len(vocabulary.words):
-        listed["words"] = _words(questions, tokenizer, vocabulary.words)
+        to_list["words"] = lambda: _words(questions, tokenizer, vocabulary.words)
     if len(vocabulary.objects):
-        listed["objects"] = _objects(questions, labels, score_threshold, vocabulary.objects)
+        to_list["objects"] = lambda: _objects(questions, labels, score_threshold, vocabulary.objects)
     if vocabulary.attributes is not None:
         if "attributes" not in questions.columns:
             raise ConfigError(
                 "attributes: got questions without any, expected those of the training questions. "
                 "Give all questions the same item columns."
             )
-        listed["attributes"] = ItemLists.of_lists(questions["attributes"], vocabulary.attributes)
-    return _encode(questions["answer"], listed, vocabulary)
+        to_list["attributes"] = lambda: ItemLists.of_lists(questions["attributes"], vocabulary.attributes)
+    return _encode(questions["answer"], _side_by_side(to_list), vocabulary)
 
 
 def encode_item_lists(rows: pl.DataFrame, vocabulary: Vocabulary) -> Transactions:
@@ -324,6 +327,12 @@ def checked_weights(weights: Sequence[int] | None, rows: int) -> npt.NDArray[np.
     return counts.astype(np.int64)
 
 
+def _side_by_side(to_list: Mapping[str, Callable[[], ItemLists]]) -> dict[str, ItemLists]:
+    """Return the items of each kind, listed at the same time."""
+    with ThreadPoolExecutor(max(1, len(to_list))) as pool:
+        return dict(zip(to_list, pool.map(lambda listed: listed(), to_list.values()), strict=True))
+
+
 def _words(questions: pl.DataFrame, tokenizer: Tokenizer, names: pl.Series | None = None) -> ItemLists:
     """Return the words of each question; a text is read once, however often it is asked."""
     texts = questions["question"]
@@ -343,8 +352,8 @@ def _objects(
         return ItemLists.of_lists(questions["labels"], names)
     if labels is None:
         raise no_labels()
-    images = labels if isinstance(labels, ImageObjects) else ImageObjects.of(labels, score_threshold)
-    return (images if names is None else images.within(names)).of_images(questions["image_id"])
+    images = labels if isinstance(labels, ImageObjects) else ImageObjects(labels, score_threshold)
+    return images.of_images(questions["image_id"], names)
 
 
 def certain_labels(labels: pl.DataFrame, score_threshold: float) -> pl.LazyFrame:
@@ -378,27 +387,22 @@ def string_lists(
     offsets: npt.NDArray[np.int64], numbers: npt.NDArray[np.int32], names: pl.Series
 ) -> pl.Series:
     """Return List[String]: row r holds ``names[numbers[offsets[r]:offsets[r + 1]]]``."""
-    flat = names.gather(pl.Series(numbers.astype(np.uint32))).to_arrow()
-    # Not from pa.array(offsets): that imports pandas where it is installed, which takes 0.2 s.
-    buffers = [None, pa.py_buffer(np.ascontiguousarray(offsets, np.int64))]
-    lists = pa.large_list(flat.type)
-    return arrow_series(pa.Array.from_buffers(lists, len(offsets) - 1, buffers, children=[flat]))
+    return list_series(offsets, names.gather(pl.Series(numbers.astype(np.uint32))).to_arrow())
 
 
 def _encode(answers: pl.Series, listed: Mapping[str, ItemLists], vocabulary: Vocabulary) -> Transactions:
     """Return rows of the items of all kinds, those of one kind after another."""
-    offsets = np.zeros(len(answers) + 1, np.int64)
-    for one in listed.values():
-        offsets += one.offsets
-    items, place = np.empty(offsets[-1], np.int32), offsets[:-1].copy()
-    for kind, first in zip(vocabulary.names, vocabulary.first_items[:-1], strict=True):
-        if kind in listed:
-            one = listed[kind]
-            lengths = np.diff(one.offsets)
-            items[np.repeat(place - one.offsets[:-1], lengths) + np.arange(len(one.numbers))] = (
-                one.numbers + np.int32(first)
-            )
-            place += lengths
+    kinds = [kind for kind in vocabulary.names if kind in listed]
+    lengths = np.zeros((len(answers), len(kinds)), np.int64)
+    for place, kind in enumerate(kinds):
+        np.subtract(listed[kind].offsets[1:], listed[kind].offsets[:-1], out=lengths[:, place])
+    offsets = np.concatenate(([0], np.cumsum(lengths.sum(axis=1))))
+    places = np.tile(np.arange(len(kinds), dtype=np.int8), len(answers))
+    place_of = np.repeat(places, lengths.ravel())
+    items = np.empty(offsets[-1], np.int32)
+    firsts = dict(zip(vocabulary.names, vocabulary.first_items.tolist(), strict=False))
+    for place, kind in enumerate(kinds):
+        items[place_of == place] = listed[kind].numbers + np.int32(firsts[kind])
     return Transactions(
         offsets=offsets,
         items=items,

@@ -6,6 +6,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from shortcut_miner.columnar import list_series
+
 
 class ItemLists(NamedTuple):
     """Items of one kind: row r has ``numbers[offsets[r]:offsets[r + 1]]``.
@@ -50,12 +52,11 @@ class ItemLists(NamedTuple):
 
     def taken(self, which: pl.Series) -> Self:
         """Return the rows of these numbers, with nothing in those of null."""
-        lengths = np.append(np.diff(self.offsets), 0)
-        rows = which.cast(pl.Int64).fill_null(len(lengths) - 1).to_numpy()
-        offsets = np.concatenate(([0], np.cumsum(lengths[rows])))
-        first = self.offsets[rows] - offsets[:-1]
-        numbers = self.numbers[np.arange(offsets[-1]) + np.repeat(first, np.diff(offsets))]
-        return type(self)(offsets, numbers, self.names)
+        lists = list_series(self.offsets, pl.Series(self.numbers).to_arrow()).gather(which)
+        lengths = lists.list.len().cast(pl.Int64).fill_null(0)
+        offsets = np.concatenate(([0], np.cumsum(lengths.to_numpy())))
+        numbers = lists.explode(empty_as_null=False, keep_nulls=False)
+        return type(self)(offsets, numbers.to_numpy(), self.names)
 
     def within(self, names: pl.Series) -> Self:
         """Return the items that `names` (ascending, none twice) have, in their numbers.

@@ -5,6 +5,7 @@ with the best rules of the subsets one item smaller, ``all`` with those of every
 blocks when it has the same answer with at least the same confidence, whether it survives itself or not.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +15,7 @@ from shortcut_miner.mining.antecedents import Antecedents, Mask
 from shortcut_miner.mining.arrays import Level
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.rules import RuleArrays
-from shortcut_miner.mining.threads import blocks
+from shortcut_miner.mining.threads import blocks, thread_count
 from shortcut_miner.options import SupersetFilter
 
 # So many antecedents are looked at together that what is made of them on the way stays in the cache.
@@ -83,19 +84,23 @@ def select_rules(
         rule_count=np.empty(count, np.int64),
     )
     is_dropped = np.empty(count, np.bool_)
-    first = 0
-    for size, (level, is_chosen) in enumerate(zip(antecedents.levels, chosen, strict=True)):
-        for low, high in blocks(len(is_chosen), _BLOCK):
-            which = low + np.flatnonzero(is_chosen[low:high])
-            place = slice(first, first + len(which))
-            items = antecedents.item_names[antecedents.paths(size, which)]
-            items.sort(axis=1)
-            rules.items[place, :size] = items
-            rules.answers[place] = level.best_class[which]
-            rules.antecedent_count[place] = level.antecedent_count[which]
-            rules.rule_count[place] = level.rule_count[which]
-            is_dropped[place] = dropped[size][which]
-            first = place.stop
+
+    def fill(size: int, low: int, high: int, first: int) -> None:
+        level, which = antecedents.levels[size], low + np.flatnonzero(chosen[size][low:high])
+        place = slice(first, first + len(which))
+        items = antecedents.item_names[antecedents.paths(size, which)]
+        items.sort(axis=1)
+        rules.items[place, :size] = items
+        rules.answers[place] = level.best_class[which]
+        rules.antecedent_count[place] = level.antecedent_count[which]
+        rules.rule_count[place] = level.rule_count[which]
+        is_dropped[place] = dropped[size][which]
+
+    parts = [(size, *part) for size, mask in enumerate(chosen) for part in blocks(len(mask), _BLOCK)]
+    ends = np.cumsum([np.count_nonzero(chosen[size][low:high]) for size, low, high in parts])
+    with ThreadPoolExecutor(thread_count()) as pool:
+        for _ in pool.map(fill, *zip(*parts, strict=True), [0, *ends[:-1].tolist()]):
+            pass
     return rules, is_dropped
 
 

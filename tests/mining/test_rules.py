@@ -72,6 +72,14 @@ class TestRuleOrder:
     def test_largest_counts_allowed(self, rules: list[Rule]) -> None:
         self.assert_sorted(rules)
 
+    @settings(max_examples=100, deadline=None)
+    @given(rules=rules_with_counts(st.integers(1, 6)), threads=st.integers(2, 4))
+    def test_parts_that_are_sorted_side_by_side(self, rules: list[Rule], threads: int) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("shortcut_miner.mining.rules._MANY", 1)
+            patch.setenv("NUMBA_NUM_THREADS", str(threads))
+            self.assert_sorted(rules)
+
     def test_quotients_that_floats_merge(self) -> None:
         far = 3_037_000_498
         pairs = [(far - 2, far - 1), (far, far + 1), (far - 1, far)]

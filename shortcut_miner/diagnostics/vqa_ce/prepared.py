@@ -125,10 +125,9 @@ def prepare_frames(
     held_out = is_held_out(train[cluster_column(train)], config.seed) if config.holdout else None
     images = image_objects(labels, config)
     training = _encode_training(train if held_out is None else train.filter(~held_out), images, config)
-    known = None if images is None else images.within(training.vocabulary.objects)
 
     def encoded(questions: pl.DataFrame) -> EncodedQuestions:
-        return EncodedQuestions(HeldFrames([questions]), known, training.vocabulary, config)
+        return EncodedQuestions(HeldFrames([questions]), images, training.vocabulary, config)
 
     return Prepared(
         training=training,
@@ -141,7 +140,7 @@ def image_objects(labels: pl.DataFrame | None, config: VqaCeConfig) -> ImageObje
     """Return the objects of each image with labels; None if there are none, or if objects are no items."""
     if labels is None or config.items == "words":
         return None
-    return ImageObjects.of(labels, config.score_threshold)
+    return ImageObjects(labels, config.score_threshold)
 
 
 def _encode_training(train: pl.DataFrame, images: ImageObjects | None, config: VqaCeConfig) -> GroupedRows:

@@ -175,11 +175,10 @@ def prepare_tables(
     found = finished_part(folder, _FACTS) or _make(tables, detections, config, folder, limit, memory)
     training = open_row_files(folder / "training", names=True)
     images = image_objects(labels, config)
-    known = None if images is None else images.within(training.vocabulary.objects)
 
     def encoded(name: str) -> EncodedQuestions:
         frames = DiskFrames(folder / name, memory)
-        return EncodedQuestions(frames, known, training.vocabulary, config)
+        return EncodedQuestions(frames, images, training.vocabulary, config)
 
     return Streamed(
         prepared=Prepared(

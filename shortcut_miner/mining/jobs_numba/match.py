@@ -69,7 +69,7 @@ def sum_where_fired(
     summands = _summands(index, Summands(line, column, table, rows.weights), 0, len(rows))
     tallies = Tallies(by_rule, kernels.no_tallies(0), _NO_INTS, _NO_INTS)
     _match_block(block, index, _NO_TARGETS, summands, tallies, threads or thread_count())
-    *_, sums = _by_number(index, by_rule)
+    sums: Ints = _by_number(index, by_rule)[3]
     return sums
 
 

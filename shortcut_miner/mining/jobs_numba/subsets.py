@@ -13,14 +13,15 @@ from shortcut_miner.mining.arrays import Best, Ints, Numbers
 from shortcut_miner.mining.jobs_numba.match import sum_where_fired
 from shortcut_miner.mining.kernels_numba import subsets as kernels
 from shortcut_miner.mining.rules import BestSubsets, RuleArrays
-from shortcut_miner.mining.threads import blocks, shares, thread_count
+from shortcut_miner.mining.threads import blocks, read_ahead, shares, thread_count
 from shortcut_miner.mining.trie import index_rules
 from shortcut_miner.transactions import RowBlocks, Transactions
 
 # The rules of a block have about this many subsets in all: it bounds memory. As each block is a pass over the
 # training rows, it has more where these are many, and take more memory than it does.
-_SUBSETS_A_BLOCK = 1 << 24
+_SUBSETS_A_BLOCK = 1 << 23
 _SUBSETS_A_ROW = 20
+_MOST_SUBSETS_A_BLOCK = 1 << 28  # they are numbered in 32 bits
 _PAIRS_A_TASK = 1 << 15
 _PADDING = np.iinfo(np.int32).max
 
@@ -42,12 +43,12 @@ class _Rung(NamedTuple):
     at ``places``.
     """
 
-    nodes: Ints
+    nodes: Numbers
     answers: Numbers
     paths: Numbers
-    links: Ints
+    links: Numbers
     rules: Ints
-    places: Ints
+    places: Numbers
 
 
 def best_subsets(
@@ -60,10 +61,13 @@ def best_subsets(
     subsets = np.left_shift(1, (rules.items >= 0).sum(axis=1))
     mined = _number_nodes(antecedents)
     with ThreadPoolExecutor(threads) as pool:
-        in_a_block = max(_SUBSETS_A_BLOCK, _SUBSETS_A_ROW * len(training))
-        for first, stop in shares(subsets, -(-int(subsets.sum()) // in_a_block)):
-            block = np.arange(first, stop)
-            rungs = _rungs(rules.take(block), mined, antecedents.item_names, vocabulary.class_count, pool)
+        in_a_block = min(max(_SUBSETS_A_BLOCK, _SUBSETS_A_ROW * len(training)), _MOST_SUBSETS_A_BLOCK)
+        parts = [np.arange(*part) for part in shares(subsets, -(-int(subsets.sum()) // in_a_block))]
+        found = (
+            (block, _rungs(rules.take(block), mined, antecedents.item_names, vocabulary.class_count, pool))
+            for block in parts
+        )
+        for block, rungs in read_ahead(found, threads):
             counts = _counts(rungs, antecedents, training, threads)
             kinds = vocabulary.kinds_of(antecedents.item_names)
             _raise(rungs, counts, kinds, pool, block, best)
@@ -113,14 +117,15 @@ def _rungs(
     paths = np.sort(numbers[rules.items], axis=1)
     lengths = (rules.items >= 0).sum(axis=1)
     # Subsets of the rung above, with repeats.
-    nodes, answers = np.empty(0, np.int64), np.empty(0, np.int32)
+    nodes, answers = np.empty((2, 0), np.int32)
     rungs: list[_Rung] = []
     for size in range(rules.items.shape[1], 0, -1):
         own = np.flatnonzero(lengths == size)
         own = own[np.argsort(paths[own, 0])]  # neighbours are found in the same part of memory
-        own_nodes, own_paths = np.empty(len(own), np.int64), np.ascontiguousarray(paths[own, :size])
+        own_nodes, own_paths = np.empty(len(own), np.int32), np.ascontiguousarray(paths[own, :size])
         _in_tasks(pool, kernels.find_nodes, len(own), own_paths, mined.items, mined.child_starts, own_nodes)
-        nodes = np.concatenate((own_nodes, nodes)) - mined.firsts[size]
+        first = np.int32(mined.firsts[size])
+        nodes = np.concatenate((own_nodes, nodes)) - first
         if nodes.min(initial=0) < 0:
             raise ValueError(
                 "rules: got an antecedent that was not mined, expected rules of these antecedents."
@@ -131,8 +136,8 @@ def _rungs(
         if rungs:
             rungs[-1] = rungs[-1]._replace(links=number[len(own) :].reshape(-1, size + 1))
         nodes, answers = nodes[members], answers[members]
-        rung_paths, subsets = _subsets(nodes + mined.firsts[size], size, mined, pool)
-        links = answers.astype(np.int64)[:, None]  # of one item: the empty antecedent with each answer
+        rung_paths, subsets = _subsets(nodes + first, size, mined, pool)
+        links = answers[:, None]  # of one item: the empty antecedent with each answer
         rungs.append(_Rung(nodes, answers, rung_paths, links, own, number[: len(own)]))
         nodes, answers = subsets.ravel(), np.repeat(answers, size)
     return rungs[::-1]
@@ -151,9 +156,9 @@ def _number_nodes(antecedents: Antecedents) -> _Nodes:
     return _Nodes(items, child_starts, parents, firsts)
 
 
-def _subsets(nodes: Ints, size: int, mined: _Nodes, pool: ThreadPoolExecutor) -> tuple[Numbers, Ints]:
+def _subsets(nodes: Numbers, size: int, mined: _Nodes, pool: ThreadPoolExecutor) -> tuple[Numbers, Numbers]:
     """Return the items of nodes of one length, and the nodes that lack each of these."""
-    paths, links = np.empty((len(nodes), size), np.int32), np.empty((len(nodes), size), np.int64)
+    paths, links = np.empty((2, len(nodes), size), np.int32)
     _in_tasks(
         pool, kernels.link_subsets, len(nodes), nodes, mined.items, mined.child_starts, mined.parents, paths,
         links,

@@ -54,7 +54,7 @@ def link_subsets(first, stop, nodes, items, child_starts, parents, paths, links)
     """
     size = paths.shape[1]
     for k in range(first, stop):
-        prefix = nodes[k]
+        prefix = np.int64(nodes[k])
         for missing in range(size - 1, -1, -1):
             paths[k, missing] = items[prefix]
             prefix = np.int64(parents[prefix])
@@ -70,7 +70,7 @@ def distinct_pairs(
     """
     starts = np.concatenate(([0], np.cumsum(np.bincount(nodes, minlength=node_count))))
     marked_by, number_of = np.full((2, class_count), -1, np.int64)
-    order, members, number = np.empty((3, len(nodes)), np.int64)
+    order, members, number = np.empty((3, len(nodes)), np.int32)
     size = mark_pairs(nodes, answers, starts, order, marked_by, number_of, members, number)
     return members[:size].copy(), number
 
@@ -116,7 +116,7 @@ def raise_best(first, stop, links, counts, below, below_single, is_single, best,
 
     Parameters
     ----------
-    links : int64[pairs, items]
+    links : int32[pairs, items]
         Pairs of the length below: each subset one item smaller, with the same answer.
     counts : Best
         The pairs' own counts, of the length below.
