@@ -9,7 +9,7 @@ from shortcut_miner.timing import peak_memory
 # table as a whole, and with all measures.
 BYTES_AN_ANTECEDENT = 112
 BYTES_A_TABLED_RULE = 320
-BYTES_A_MEASURED_RULE = 140
+BYTES_A_MEASURED_RULE = 250
 _SHARE = 0.8  # of the free memory: the rest is for what does not grow with the rules
 _LEAST = 10_000  # antecedents, and rules: as many take little beside the program itself
 

@@ -22,7 +22,8 @@ from shortcut_miner.errors import ConfigError
 from shortcut_miner.mining import memory
 from shortcut_miner.mining.jobs_numba.gathered import Gathered, Part
 
-FEW, MANY, MORE = 20, 55, 72  # items: 6,195, 368,830 and 1,091,058 antecedents, all of them rules
+# Items: 6,195, 368,830, 1,091,058 and 2,676,765 antecedents, all of them rules.
+FEW, MANY, MORE, MOST = 20, 55, 72, 90
 BLOCKS = 130e6  # what blocks of the table and row groups take, from some number of rules on
 # Runs a command or a program, then prints the exit code and the most memory that it took.
 MEASURED = """
@@ -99,10 +100,12 @@ def vqa_ce_build(items: int, folder: Path) -> tuple[object, ...]:
     return (*SHORTCUT_MINER, "vqa-ce", "build", *files, "--detections", detections, *options)
 
 
-def bytes_each(few: tuple[int, int], many: tuple[int, int], items: int = MANY, blocks: float = 0) -> float:
-    """Return what each antecedent costs, from what a run takes more than one with few."""
+def bytes_each(
+    few: tuple[int, int], many: tuple[int, int], items: int = MANY, fewer: int = FEW, blocks: float = 0
+) -> float:
+    """Return what each antecedent costs, from what a run takes more than one with fewer items."""
     assert (few[0], many[0]) == (0, 0)
-    return (many[1] - few[1] - blocks) / (antecedents(items) - antecedents(FEW))
+    return (many[1] - few[1] - blocks) / (antecedents(items) - antecedents(fewer))
 
 
 class TestEstimates:
@@ -110,7 +113,7 @@ class TestEstimates:
 
     def test_an_antecedent_from_search_to_file(self, tmp_path: Path) -> None:
         few, many = all_measured(*(mine(table_of(items, tmp_path)) for items in (FEW, MORE)))
-        found = bytes_each(few, many, MORE, BLOCKS)
+        found = bytes_each(few, many, MORE, blocks=BLOCKS)
         # A superset filter, of which there is none here, takes up to 80 bytes more.
         assert found <= memory.BYTES_AN_ANTECEDENT < 80 + 2 * found
 
@@ -120,8 +123,8 @@ class TestEstimates:
         assert found <= memory.BYTES_AN_ANTECEDENT + memory.BYTES_A_TABLED_RULE < 4 * found
 
     def test_a_rule_with_measures(self, tmp_path: Path) -> None:
-        few, many = all_measured(*(vqa_ce_build(items, tmp_path) for items in (FEW, MANY)))
-        found = bytes_each(few, many, blocks=BLOCKS)
+        few, many = all_measured(*(vqa_ce_build(items, tmp_path) for items in (MORE, MOST)))
+        found = bytes_each(few, many, MOST, MORE)
         assert found <= memory.BYTES_AN_ANTECEDENT + memory.BYTES_A_MEASURED_RULE < 4 * found
 
 
