@@ -27,9 +27,11 @@ STEP: dict[str, Any] = {
     "_nrt": False,
     "error_model": "numpy",
 }
-# What it changes in numba is as these versions have it; others make machine code of steps too.
+# What these change in numba is as these versions have it; others take a little longer.
 if version_info.short <= (0, 68):
-    from shortcut_miner.kernel_steps import StepCompiler
+    from shortcut_miner.kernel_compilers import KernelCompiler, StepCompiler
+
+    KERNEL["pipeline_class"] = KernelCompiler
 
     STEP["pipeline_class"] = StepCompiler
 # The same where it is called for every node of a search: passing all arrays of a working memory takes longer

@@ -159,12 +159,14 @@ def test_a_read_only_install_and_home(tmp_path: Path) -> None:
     folders = [tmp_path / "home", install, *(path for path in install.rglob("*") if path.is_dir())]
     code = (
         "import numpy as np\n"
-        "from shortcut_miner.mining.kernels_numba.rows import add_work\n"
-        "print(add_work.py_func.__code__.co_filename)\n"
-        "holders = np.zeros(2, np.int64)\n"
-        "add_work(np.array([0, 2, 3]), np.array([0, 1, 1], np.int32), holders, holders.copy())\n"
-        "print(holders.tolist())\n"
-        "print(add_work.stats.cache_path)\n"
+        "from shortcut_miner.mining.kernels_numba.rows import add_totals\n"
+        "print(add_totals.py_func.__code__.co_filename)\n"
+        "offsets, items = np.array([0, 2, 3]), np.array([0, 1, 1], np.int32)\n"
+        "totals = np.zeros(2, np.int64)\n"
+        "classes, weights = np.zeros(2, np.int32), np.ones(2, np.int64)\n"
+        "add_totals(offsets, items, classes, weights, totals, np.zeros(1, np.int64))\n"
+        "print(totals.tolist())\n"
+        "print(add_totals.stats.cache_path)\n"
     )
     env = {
         **os.environ,
@@ -189,11 +191,11 @@ def test_a_read_only_install_and_home(tmp_path: Path) -> None:
         for folder in folders:
             folder.chmod(0o755)
     assert (done.returncode, done.stderr) == (0, "")
-    source, holders, where = done.stdout.splitlines()
+    source, totals, where = done.stdout.splitlines()
     assert source.startswith(str(install))
-    assert holders == "[1, 2]"
+    assert totals == "[1, 2]"
     assert where.startswith(str(tmp_path / "tmp" / f"shortcut-miner-{os.getuid()}" / "kernels_numba_"))
-    assert [*Path(where).glob("rows.add_work-*.nbi")]
+    assert [*Path(where).glob("rows.add_totals-*.nbi")]
 
 
 def test_kernels_of_other_sources_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

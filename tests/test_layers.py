@@ -21,7 +21,7 @@ LAYERS = (
         "kernel_cache",
         "kernel_options",
         "kernel_pointers",
-        "kernel_steps",
+        "kernel_compilers",
         "answer_text",
     ),
     (
@@ -206,7 +206,7 @@ def test_kernels_import_only_numeric_libraries_and_their_own_folder() -> None:
 
 def test_heavy_libraries_load_late() -> None:
     allowed = {
-        "numba": {"kernels_numba", "kernel_options.py", "kernel_pointers.py", "kernel_steps.py"},
+        "numba": {"kernels_numba", "kernel_options.py", "kernel_pointers.py", "kernel_compilers.py"},
         "cupy": {"kernels_cupy"},
         "scipy": {"bootstrap.py", "paired_tests.py", "power.py", "significance.py"},
         "altair": {"charts"},

@@ -15,7 +15,7 @@ import json, sys
 from pathlib import Path
 from numba.core.dispatcher import Dispatcher
 from shortcut_miner.demo.warm_up import warm_up
-from shortcut_miner.kernel_steps import Unfinished
+from shortcut_miner.kernel_compilers import Unfinished
 warm_up(Path(sys.argv[1]))
 modules = [module for name, module in sys.modules.items() if "kernels_numba." in name]
 functions = {f for module in modules for f in vars(module).values() if isinstance(f, Dispatcher)}

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from shortcut_miner.diagnostics.slices.kernels_numba import search as kernels
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.mining.kernels_numba import rows as row_kernels
 from shortcut_miner.mining.threads import blocks, shares, thread_count
 from shortcut_miner.transactions import Transactions
 
@@ -109,20 +110,9 @@ def _ordered(rows: Transactions, outcome: Ints, frequent: Ints) -> kernels.Rows:
     number = np.full(rows.vocabulary.item_count, -1, np.int32)
     number[frequent] = np.arange(len(frequent), dtype=np.int32)
     order = np.argsort(outcome, kind="stable")
-    counts = rows.item_frequency[frequent]
-    starts = np.concatenate(([0], np.cumsum(counts)))
-    size = int(starts[-1])
-    laid_out = kernels.Rows(
-        ends=np.empty(len(rows), np.int64),
-        items=np.empty(size, np.int32),
-        outcomes=outcome[order].astype(np.int64),
-        starts=starts.copy(),
-        holders=np.empty(size, np.int32),
-        after=np.empty(size, np.int64),
-    )
-    kernels.lay_out(order, rows.offsets, rows.items, number, laid_out)
-    laid_out.starts[:] = starts
-    return laid_out
+    offsets, items, _ = row_kernels.project_rows(rows.offsets, rows.items, order, number, len(frequent))
+    starts, holders, after = row_kernels.deliver(offsets, items, len(frequent))
+    return kernels.Rows(offsets[1:], items, outcome[order].astype(np.int64), starts, holders, after)
 
 
 def _search(first: int, stop: int, limits: kernels.Limits, rows: kernels.Rows) -> list[kernels.Found]:

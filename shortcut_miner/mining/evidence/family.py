@@ -67,6 +67,7 @@ class _FrequentRows(NamedTuple):
     offsets: Ints
     items: Numbers
     weights: Ints
+    work: Ints
 
 
 def searched_family(
@@ -112,11 +113,13 @@ def _margins(training: RowBlocks) -> tuple[Ints, Ints]:
 def _frequent_rows(training: RowBlocks, rare_first: Ints, *, keep_rows: bool) -> _FrequentRows:
     number = np.full(training.vocabulary.item_count, -1, np.int32)
     number[rare_first] = np.arange(len(rare_first), dtype=np.int32)
-    by_length = np.zeros(1, np.int64)
+    by_length, work = np.zeros(1, np.int64), np.zeros(len(rare_first), np.int64)
     lengths, items, weights = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int64)]
     for block in training.blocks():
         known = np.flatnonzero(block.classes >= 0)
-        offsets, found = row_kernels.project_rows(block.offsets, block.items, known, number)
+        offsets, found, here_work = row_kernels.project_rows(
+            block.offsets, block.items, known, number, len(rare_first)
+        )
         here = np.bincount(np.diff(offsets), block.weights[known]).astype(np.int64)
         longest = max(len(by_length), len(here))
         by_length = np.pad(by_length, (0, longest - len(by_length)))
@@ -124,9 +127,10 @@ def _frequent_rows(training: RowBlocks, rare_first: Ints, *, keep_rows: bool) ->
         if keep_rows:
             lengths.append(np.diff(offsets))
             items.append(found)
+            work += here_work
             weights.append(block.weights[known])
     offsets = np.concatenate(([0], np.cumsum(np.concatenate(lengths))))
-    return _FrequentRows(by_length, offsets, np.concatenate(items), np.concatenate(weights))
+    return _FrequentRows(by_length, offsets, np.concatenate(items), np.concatenate(weights), work)
 
 
 def _subsets_in_rows(rows_by_length: Ints, size: int) -> int:
@@ -138,9 +142,9 @@ def _count_longer(found: _FrequentRows, item_count: int, limits: tuple[int, int]
     """Return the number of frequent itemsets of two items and more."""
     if limits[1] < 2 or item_count < 2:
         return 0
-    offsets, items, digits = _by_digits(found)
+    (offsets, items, work), digits = _by_digits(found, item_count)
     rows = kernels.Rows(offsets, items, digits, *row_kernels.deliver(offsets, items, item_count))
-    holders, work = row_kernels.item_work(offsets, items, item_count)
+    holders = np.diff(rows.starts)
     local = threading.local()
 
     def count(chunk: tuple[int, int]) -> int:
@@ -154,17 +158,21 @@ def _count_longer(found: _FrequentRows, item_count: int, limits: tuple[int, int]
         return sum(pool.map(count, shares(work, _CHUNKS)))
 
 
-def _by_digits(rows: _FrequentRows) -> tuple[Ints, Numbers, Ints]:
-    """Return (offsets, items, digits): rows that count ``1 << digits``, ascending by digit.
+def _by_digits(rows: _FrequentRows, item_count: int) -> tuple[row_kernels.Projected, Ints]:
+    """Return rows that count ``1 << digits``, ascending by digit, and the digits.
 
     A row of weight 5 becomes one that counts 1 and one that counts 4.
     """
     weights = rows.weights
     if weights.max(initial=1) == 1:
-        return rows.offsets, rows.items, np.zeros(len(weights), np.int64)
+        as_they_are = row_kernels.Projected(rows.offsets, rows.items, rows.work)
+        return as_they_are, np.zeros(len(weights), np.int64)
     parts = [np.flatnonzero(weights >> digit & 1) for digit in range(int(weights.max()).bit_length())]
-    offsets, items = row_kernels.order_rows(rows.offsets, rows.items, np.concatenate(parts))
-    return offsets, items, np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    same_names = np.arange(item_count, dtype=np.int32)
+    ordered = row_kernels.project_rows(
+        rows.offsets, rows.items, np.concatenate(parts), same_names, item_count
+    )
+    return ordered, np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 
 
 def _space(holders: Ints, work: Ints, most_digits: int, max_length: int) -> kernels.Space:

@@ -13,7 +13,7 @@ from shortcut_miner.transactions import Transactions
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Delivered:
-    """A block of rows, delivered by item, and the trie's first nodes with their estimated work."""
+    """A block of rows, delivered by item, and the trie's first nodes with their work in all blocks."""
 
     offsets: Ints
     items: Numbers
@@ -34,18 +34,17 @@ class Delivered:
         return [(first + low, first + high) for low, high in shares(self.work, count)]
 
 
-def project(index: RuleIndex, rows: Transactions) -> tuple[Ints, Numbers]:
-    """Return (offsets, items) of the rows in the trie's item numbers, ascending."""
+def project(index: RuleIndex, rows: Transactions) -> kernels.Projected:
+    """Return the rows in the trie's item numbers, ascending."""
     same_order = np.arange(len(rows), dtype=np.int64)
-    offsets, items = kernels.project_rows(rows.offsets, rows.items, same_order, index.numbers)
-    return offsets, items
+    return kernels.project_rows(rows.offsets, rows.items, same_order, index.numbers, index.item_count)
 
 
-def deliver(index: RuleIndex, offsets: Ints, items: Numbers, first: int, stop: int) -> Delivered:
+def deliver(index: RuleIndex, projected: kernels.Projected, first: int, stop: int) -> Delivered:
     """Return the rows first..stop-1 of projected rows, numbered from 0."""
+    offsets, items, work = projected
     items = items[offsets[first] : offsets[stop]]
     offsets = offsets[first : stop + 1] - offsets[first]
     starts, rows, after = kernels.deliver(offsets, items, index.item_count)
-    _, work = kernels.item_work(offsets, items, index.item_count)
     low, high = int(index.trie.child_starts[0]), int(index.trie.child_starts[1])
     return Delivered(offsets, items, starts, rows, after, (low, high), work[index.trie.items[low:high]])

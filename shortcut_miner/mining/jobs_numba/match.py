@@ -38,12 +38,12 @@ def match_totals(
     summands: Summands | None = None,
 ) -> MatchTotals:
     """See :func:`shortcut_miner.mining.matcher.match_totals`."""
-    offsets, items = project(rules, transactions)
+    projected = project(rules, transactions)
     by_rule = np.zeros((len(rules), 4), np.int64)
     by_row = kernels.no_tallies(len(transactions))
     for first, stop in blocks(len(transactions), _ROWS_A_BLOCK):
         _match_block(
-            deliver(rules, offsets, items, first, stop), rules,
+            deliver(rules, projected, first, stop), rules,
             _targets(rules, transactions.classes[first:stop], accepted and accepted.part(first, stop)),
             _summands(rules, summands, first, stop),
             Tallies(by_rule, by_row[first:stop], _NO_INTS, _NO_INTS), threads or thread_count(),
@@ -65,7 +65,7 @@ def sum_where_fired(
 ) -> Ints:
     """See :func:`shortcut_miner.mining.evidence.row_sums.sum_where_fired`."""
     by_rule = np.zeros((len(index), 4), np.int64)
-    block = deliver(index, *project(index, rows), 0, len(rows))
+    block = deliver(index, project(index, rows), 0, len(rows))
     summands = _summands(index, Summands(line, column, table, rows.weights), 0, len(rows))
     tallies = Tallies(by_rule, kernels.no_tallies(0), _NO_INTS, _NO_INTS)
     _match_block(block, index, _NO_TARGETS, summands, tallies, threads or thread_count())
@@ -78,7 +78,7 @@ def match_pairs(
 ) -> Iterator[tuple[int, Ints, Ints]]:
     """See :func:`shortcut_miner.mining.matcher.match_pairs`."""
     fired = match_totals(rules, transactions).row_fired if fired is None else fired
-    offsets_in, items = project(rules, transactions)
+    projected = project(rules, transactions)
     everywhere = rules.trie.rules[: rules.trie.rule_starts[1]]
     ends = np.cumsum(fired)
     first = 0
@@ -90,7 +90,7 @@ def match_pairs(
         if len(pairs):
             pairs[offsets[:-1, None] + np.arange(len(everywhere))] = everywhere
             tallies = Tallies(_NO_TABLE, kernels.no_tallies(0), offsets[:-1] + len(everywhere), pairs)
-            block = deliver(rules, offsets_in, items, first, stop)
+            block = deliver(rules, projected, first, stop)
             _match_nodes(block, rules, _NO_TARGETS, _NO_SUMMANDS, tallies, threads=1)
             row = np.repeat(np.arange(stop - first, dtype=np.int64), np.diff(offsets))
             pairs = np.sort(row * len(rules) + pairs) % len(rules)

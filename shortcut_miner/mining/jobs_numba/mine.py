@@ -97,8 +97,7 @@ def _prepare(transactions: Transactions, min_count: int, order: Numbers | None) 
     number = np.full(item_count, -1, np.int32)
     number[names] = np.arange(len(names), dtype=np.int32)
     in_order = np.arange(len(classes))
-    offsets, items = row_kernels.project_rows(offsets, items, in_order, number)
-    holders, work = row_kernels.item_work(offsets, items, len(names))
+    offsets, items, work = row_kernels.project_rows(offsets, items, in_order, number, len(names))
     first_level = Level(
         np.arange(len(names), dtype=np.int32),
         best_class[names],
@@ -111,7 +110,7 @@ def _prepare(transactions: Transactions, min_count: int, order: Numbers | None) 
         items,
         classes,
         weights,
-        holders,
+        np.bincount(items, minlength=len(names)),
         work,
         names,
         first_level,

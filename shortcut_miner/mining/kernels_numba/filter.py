@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from shortcut_miner.kernel_options import KERNEL, STEP
+from shortcut_miner.kernel_pointers import pointers
 
 # An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
 _place = np.uint64
@@ -49,7 +50,7 @@ def drop_immediate(first, stop, two_below, below, level, below_links, links, dro
     """
     size = below_links.shape[1]
     keep_links = len(links) > 0
-    # Arrays are unpacked once: a named tuple in an inner loop costs reference counting at each step.
+    two_below, below, level = pointers((two_below, below, level))
     starts, items, other_starts, other_items = below.starts, level.items, two_below.starts, below.items
     answer, rows, right = level.best_class, level.antecedent_count, level.rule_count
     other_answer, other_rows, other_right = below.best_class, below.antecedent_count, below.rule_count
@@ -98,6 +99,7 @@ def drop_any(first, stop, before, nodes, paths, dropped):
     `nodes` holds the antecedents of all lengths, of which `before` are shorter; ``paths[x]`` the items of
     antecedent x, ascending.
     """
+    nodes = pointers(nodes)
     items, starts, size = nodes.items, nodes.starts, paths.shape[1]
     for child in range(first, stop):
         for mask in range(1 << size):

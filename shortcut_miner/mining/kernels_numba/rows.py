@@ -9,6 +9,8 @@ from shortcut_miner.kernel_options import KERNEL, STEP
 
 # An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
 _place = np.uint64
+# What is made on the way of so many rows stays in the cache.
+_ROWS_AT_ONCE = 1 << 13
 
 
 class Rows(NamedTuple):
@@ -32,21 +34,15 @@ def order_rows(
     offsets: np.ndarray, items: np.ndarray, row_order: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (offsets, items) of the rows in `row_order`: the one pass that reads rows here and there."""
-    out_offsets = np.concatenate(([0], np.cumsum(offsets[row_order + 1] - offsets[row_order])))
+    starts = offsets[row_order]
+    out_offsets = np.concatenate(([0], np.cumsum(offsets[row_order + 1] - starts)))
     out_items = np.empty(out_offsets[-1], np.int32)
-    copy_rows(offsets, items, row_order, out_items)
+    for first in range(0, len(starts), _ROWS_AT_ONCE):
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        ends = out_offsets[first : first + _ROWS_AT_ONCE + 1]
+        places = np.arange(ends[0], ends[-1]) + np.repeat(starts[rows] - ends[:-1], np.diff(ends))
+        out_items[ends[0] : ends[-1]] = items[places]
     return out_offsets, out_items
-
-
-@njit(**KERNEL)
-def copy_rows(offsets, items, row_order, out_items):
-    """Copy the items of the rows in `row_order`."""
-    top = 0
-    for k in range(len(row_order)):
-        row = row_order[k]
-        for position in range(offsets[row], offsets[row + 1]):
-            out_items[_place(top)] = items[_place(position)]
-            top += 1
 
 
 def count_items(
@@ -78,21 +74,28 @@ def add_items(offsets, items, classes, weights, total, best, best_class, run, ru
                 best_class[item] = row_class
 
 
+class Projected(NamedTuple):
+    """Rows as CSR, and for each item how many items follow it over all its rows: its work."""
+
+    offsets: np.ndarray
+    items: np.ndarray
+    work: np.ndarray
+
+
 def project_rows(
-    offsets: np.ndarray, items: np.ndarray, row_order: np.ndarray, new_name: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return (offsets, items) of the rows in `row_order`, items renamed, sorted, and -1 names left out."""
-    out_offsets = np.zeros(len(row_order) + 1, np.int64)
+    offsets: np.ndarray, items: np.ndarray, row_order: np.ndarray, new_name: np.ndarray, names: int
+) -> Projected:
+    """Return the rows in `row_order`, items renamed to 0..names-1, sorted, and those named -1 left out."""
+    out_offsets, work = np.zeros(len(row_order) + 1, np.int64), np.zeros(names, np.int64)
     out_items = np.empty(int((offsets[row_order + 1] - offsets[row_order]).sum()), np.int32)
-    rename_items(offsets, items, row_order, new_name, out_offsets, out_items)
-    return out_offsets, out_items[
-        : out_offsets[-1]
-    ]  # memory is taken as it is filled: a copy would take more
+    rename_items(offsets, items, row_order, new_name, out_offsets, out_items, work)
+    # Memory is taken as it is filled: a copy would take more.
+    return Projected(out_offsets, out_items[: out_offsets[-1]], work)
 
 
 @njit(**KERNEL)
-def rename_items(offsets, items, row_order, new_name, out_offsets, out_items):
-    """Fill the rows in `row_order`, each sorted."""
+def rename_items(offsets, items, row_order, new_name, out_offsets, out_items, work):
+    """Fill the rows in `row_order`, each sorted, and add up the work of each item."""
     top = np.int64(0)  # of a literal's type, `_sort` would be compiled twice
     for k in range(len(row_order)):
         row = row_order[k]
@@ -102,6 +105,8 @@ def rename_items(offsets, items, row_order, new_name, out_offsets, out_items):
             out_items[_place(top)] = name
             top += name >= 0
         _sort(out_items, begin, top)
+        for position in range(begin, top):
+            work[_place(out_items[_place(position)])] += top - position - 1
         out_offsets[k + 1] = top
 
 
@@ -141,24 +146,6 @@ def fill_delivery(offsets, items, top, rows, after):
             rows[slot] = row
             after[slot] = position + 1
             top[items[position]] = slot + 1
-
-
-def item_work(offsets: np.ndarray, items: np.ndarray, item_count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return, per item: rows that hold it, and items that follow it over all its rows (its work)."""
-    holders, work = np.zeros((2, item_count), np.int64)
-    add_work(offsets, items, holders, work)
-    return holders, work
-
-
-@njit(**KERNEL)
-def add_work(offsets, items, holders, work):
-    """Add the rows and the work of each item."""
-    for row in range(len(offsets) - 1):
-        end = offsets[row + 1]
-        for position in range(offsets[row], end):
-            item = _place(items[_place(position)])
-            holders[item] += 1
-            work[item] += end - position - 1
 
 
 def copy_suffixes(

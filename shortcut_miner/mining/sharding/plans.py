@@ -99,13 +99,12 @@ def plan_shards(
 
 def _estimated_work(sample: Transactions, order: Numbers) -> Ints:
     """Return per item of the order how many items follow it in the sampled rows."""
-    from shortcut_miner.mining.kernels_numba.rows import item_work, project_rows
+    from shortcut_miner.mining.kernels_numba.rows import project_rows
 
     number = np.full(sample.vocabulary.item_count, -1, np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)
     known = np.flatnonzero(sample.classes >= 0)
-    _, work = item_work(*project_rows(sample.offsets, sample.items, known, number), len(order))
-    return np.asarray(work)
+    return np.asarray(project_rows(sample.offsets, sample.items, known, number, len(order)).work)
 
 
 def _fitting(

@@ -42,7 +42,8 @@ def placed_rows(rows: Transactions, order: Numbers) -> Transactions:
 
     known = np.flatnonzero(rows.classes >= 0)
     by_class = known[np.argsort(rows.classes[known], kind="stable")]
-    offsets, items = project_rows(rows.offsets, rows.items, by_class, _places(rows.vocabulary, order))
+    places = _places(rows.vocabulary, order)
+    offsets, items, _ = project_rows(rows.offsets, rows.items, by_class, places, len(order))
     vocabulary = Vocabulary.of_sizes({"words": len(order)}, rows.vocabulary.answer_counts)
     return Transactions(offsets, items, rows.classes[by_class], rows.weights[by_class], vocabulary)
 

@@ -81,33 +81,6 @@ def count_ones(_, word):
 
 
 @njit(**KERNEL)
-def lay_out(order, offsets, items, number, rows):
-    """Fill ``rows`` but for ``outcomes`` and ``starts``, which hold the first free place of each item.
-
-    Row r of them is row order[r] of ``offsets`` and ``items``; number[i] is the place of item i by rising
-    frequency, -1 if it is left out. ``starts`` has the end of each item's holders afterwards.
-    """
-    ends, starts, holders = rows.ends, rows.starts, rows.holders
-    end = np.int64(0)
-    for row in range(len(order)):
-        ends[row] = end  # the first free place of the row, below
-        for at in range(offsets[order[row]], offsets[order[row] + 1]):
-            item = number[items[at]]
-            if item >= 0:
-                holders[starts[item]] = row
-                starts[item] += 1
-                end += 1
-    # Item by item, so that those of a row ascend.
-    slot = np.int64(0)
-    for item in range(len(starts) - 1):
-        for at in range(slot, starts[item]):
-            place = ends[holders[at]]
-            rows.items[place] = item
-            ends[holders[at]] = rows.after[at] = place + 1
-        slot = starts[item]
-
-
-@njit(**KERNEL)
 def search(first, stop, limits, rows, space, found):
     """Write all slices whose first item is in first..stop-1; return the first one that did not fit, or stop.
 
