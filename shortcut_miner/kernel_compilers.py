@@ -11,9 +11,11 @@ itself beforehand changes nothing either, and takes a tenth of the rest.
 from typing import Any
 
 from numba import _dynfunc
+from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
+from numba.core.runtime import rtsys
 from numba.core.typed_passes import NativeLowering
 
 
@@ -84,3 +86,17 @@ class StepCompiler(KernelCompiler):
     """The same for what is called by kernels alone."""
 
     lowering = _StepLowering
+
+
+def take_from_cache_at_once() -> None:
+    """Let numba take code from its cache without loading first what it can compile, half of its modules.
+
+    Before it compiles anything it loads them anyway.
+    """
+
+    def load_overload(cache: Any, signature: Any, context: Any) -> Any:
+        rtsys.initialize(context)
+        with cache._guard_against_spurious_io_errors():
+            return cache._load_overload(signature, context)
+
+    FunctionCache.load_overload = load_overload

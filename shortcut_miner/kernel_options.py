@@ -27,8 +27,9 @@ STEP: dict[str, Any] = {
     "_nrt": False,
     "error_model": "numpy",
 }
-# What these change in numba is as these versions have it; others take a little longer.
-if version_info.short <= (0, 68):
+# What is changed in numba is as these versions have it; others take a little longer.
+IS_NUMBA_KNOWN = version_info.short <= (0, 68)
+if IS_NUMBA_KNOWN:
     from shortcut_miner.kernel_compilers import KernelCompiler, StepCompiler
 
     KERNEL["pipeline_class"] = KernelCompiler

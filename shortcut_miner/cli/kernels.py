@@ -67,6 +67,7 @@ class Compiling:
         self._is_told = True
         if not self._open:
             self._began = time.perf_counter()
+            _load_what_compiles()
             gc.disable()  # compiling makes much that is looked through again and again, and little garbage
         self._open += 1
         self._show()
@@ -125,6 +126,18 @@ def watched(shown: Shown, on_stage: "OnStage | None", names: Sequence[str] | Non
 
 
 def _load_numba() -> None:
+    """Load what of numba takes kernels from its cache; all of it, if that can't be told apart."""
+    from shortcut_miner.kernel_options import IS_NUMBA_KNOWN
+
+    if IS_NUMBA_KNOWN:
+        from shortcut_miner.kernel_compilers import take_from_cache_at_once
+
+        take_from_cache_at_once()
+    else:
+        _load_what_compiles()
+
+
+def _load_what_compiles() -> None:
     """Load all of numba but SciPy's BLAS, which no kernel calls: its modules take longer than Polars."""
     with left_out("scipy.linalg.cython_blas"):
         from numba.core.registry import cpu_target
