@@ -6,21 +6,17 @@ items first, then words, objects, attributes and answer ascending. Confidences c
 
 import dataclasses
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
 from shortcut_miner.mining.arrays import Ints, Numbers
-from shortcut_miner.mining.threads import thread_count
+from shortcut_miner.mining.threads import sorted_order
 from shortcut_miner.transactions import KINDS, Vocabulary
 
 # What `modalities` says of an antecedent with items of two kinds or more.
 MULTIMODAL = len(KINDS)
-
-# Of fewer rules, finding parts to sort side by side takes as long as is gained.
-_MANY = 1 << 16
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -103,24 +99,7 @@ def rule_order(rules: RuleArrays, vocabulary: Vocabulary) -> Ints:
     fewest = rules.antecedent_count.max(initial=0) - rules.antecedent_count
     keys = _packed([fewest, lengths, *code.T, rules.answers])
     doubt = -(rules.rule_count / np.maximum(rules.antecedent_count, 1))
-    return _repair_close_confidences(rules, _order_by(doubt, keys))
-
-
-def _order_by(first: npt.NDArray[np.float64], keys: Sequence[Ints]) -> Ints:
-    """Return the order by `first` and then by `keys`; threads sort parts of it by ranges of `first`."""
-    threads = thread_count()
-    parts = threads if len(first) >= _MANY else 1
-    cuts = np.arange(1, parts) * len(first) // parts
-    borders = [-np.inf, *np.partition(first, cuts)[cuts], np.inf]
-
-    def part(low: float, high: float) -> Ints:
-        order = np.flatnonzero((first >= low) & (first < high))
-        for key in (*reversed(keys), first):
-            order = order[np.argsort(key[order], kind="stable")]
-        return order
-
-    with ThreadPoolExecutor(threads) as pool:
-        return np.concatenate(list(pool.map(part, borders, borders[1:])))
+    return _repair_close_confidences(rules, sorted_order(doubt, *keys))
 
 
 def _packed(columns: Sequence[npt.NDArray[np.integer]]) -> list[Ints]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from shortcut_miner.mining.arrays import Ints, Numbers, Trie, read_only
 from shortcut_miner.mining.rules import RuleArrays
+from shortcut_miner.mining.threads import sorted_order
 from shortcut_miner.transactions import RowBlocks
 
 
@@ -125,7 +126,7 @@ def _path_order(paths: Numbers, padding: int) -> Ints:
         for depth in range(width):
             key *= padding + 1
             key += _padding_first(paths[:, depth], padding)
-        return np.argsort(key, kind="stable")
+        return sorted_order(key)
     return np.lexsort([_padding_first(paths[:, depth], padding) for depth in range(width - 1, -1, -1)])
 
 

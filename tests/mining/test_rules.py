@@ -76,7 +76,7 @@ class TestRuleOrder:
     @given(rules=rules_with_counts(st.integers(1, 6)), threads=st.integers(2, 4))
     def test_parts_that_are_sorted_side_by_side(self, rules: list[Rule], threads: int) -> None:
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("shortcut_miner.mining.rules._MANY", 1)
+            patch.setattr("shortcut_miner.mining.threads._MANY", 1)
             patch.setenv("NUMBA_NUM_THREADS", str(threads))
             self.assert_sorted(rules)
 

@@ -13,13 +13,13 @@ from shortcut_miner.mining.arrays import Best, Ints, Numbers
 from shortcut_miner.mining.jobs_numba.match import sum_where_fired
 from shortcut_miner.mining.kernels_numba import subsets as kernels
 from shortcut_miner.mining.rules import BestSubsets, RuleArrays
-from shortcut_miner.mining.threads import blocks, read_ahead, shares, thread_count
+from shortcut_miner.mining.threads import blocks, shares, thread_count
 from shortcut_miner.mining.trie import index_rules
 from shortcut_miner.transactions import RowBlocks, Transactions
 
 # The rules of a block have about this many subsets in all: it bounds memory. As each block is a pass over the
 # training rows, it has more where these are many, and take more memory than it does.
-_SUBSETS_A_BLOCK = 1 << 23
+_SUBSETS_A_BLOCK = 1 << 24
 _SUBSETS_A_ROW = 20
 _MOST_SUBSETS_A_BLOCK = 1 << 28  # they are numbered in 32 bits
 _PAIRS_A_TASK = 1 << 15
@@ -62,12 +62,9 @@ def best_subsets(
     mined = _number_nodes(antecedents)
     with ThreadPoolExecutor(threads) as pool:
         in_a_block = min(max(_SUBSETS_A_BLOCK, _SUBSETS_A_ROW * len(training)), _MOST_SUBSETS_A_BLOCK)
-        parts = [np.arange(*part) for part in shares(subsets, -(-int(subsets.sum()) // in_a_block))]
-        found = (
-            (block, _rungs(rules.take(block), mined, antecedents.item_names, vocabulary.class_count, pool))
-            for block in parts
-        )
-        for block, rungs in read_ahead(found, threads):
+        for part in shares(subsets, -(-int(subsets.sum()) // in_a_block)):
+            block = np.arange(*part)
+            rungs = _rungs(rules.take(block), mined, antecedents.item_names, vocabulary.class_count, pool)
             counts = _counts(rungs, antecedents, training, threads)
             kinds = vocabulary.kinds_of(antecedents.item_names)
             _raise(rungs, counts, kinds, pool, block, best)
