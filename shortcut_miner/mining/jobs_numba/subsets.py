@@ -19,7 +19,7 @@ from shortcut_miner.transactions import RowBlocks, Transactions
 
 # The rules of a block have about this many subsets in all: it bounds memory. As each block is a pass over the
 # training rows, it has more where these are many, and take more memory than it does.
-_SUBSETS_A_BLOCK = 1 << 24
+_SUBSETS_A_BLOCK = 1 << 23
 _SUBSETS_A_ROW = 20
 _MOST_SUBSETS_A_BLOCK = 1 << 28  # they are numbered in 32 bits
 _PAIRS_A_TASK = 1 << 15
