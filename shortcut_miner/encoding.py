@@ -45,7 +45,7 @@ class ImageObjects:
     @cached_property
     def images(self) -> pl.Enum:
         """The ids of the images that have labels."""
-        return pl.Enum(self.labels["image_id"].unique())
+        return pl.Enum(self.labels["image_id"].unique().sort())
 
     @cached_property
     def objects(self) -> ItemLists:
@@ -151,8 +151,8 @@ def encode_training(
         schemas.Questions; every ``answer`` known and a class (see :func:`keep_top_answers`). It may have the
         columns labels, the row's own objects, and attributes, both List[String] (null = none are known).
     labels : pl.DataFrame or ImageObjects, optional
-        schemas.Labels, for questions without their own, or what other questions use too. Images without
-        labels give no objects.
+        schemas.Labels, for questions without their own; or the objects that were found in them, with a
+        threshold of their own. Images without labels give no objects.
     items : {"both", "words", "objects"}
         Whether a row has words, objects or both; attributes it has wherever `questions` have them.
     tokenizer : {"basic_english", "spacy", "spacy-lemma"}

@@ -91,7 +91,7 @@ class StepCompiler(KernelCompiler):
 def take_from_cache_at_once() -> None:
     """Let numba take code from its cache without loading first what it can compile, half of its modules.
 
-    Before it compiles anything it loads them anyway.
+    Before it compiles anything it loads them anyway. It holds for all functions, as long as the process runs.
     """
 
     def load_overload(cache: Any, signature: Any, context: Any) -> Any:

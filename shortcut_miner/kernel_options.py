@@ -33,7 +33,6 @@ if IS_NUMBA_KNOWN:
     from shortcut_miner.kernel_compilers import KernelCompiler, StepCompiler
 
     KERNEL["pipeline_class"] = KernelCompiler
-
     STEP["pipeline_class"] = StepCompiler
 # The same where it is called for every node of a search: passing all arrays of a working memory takes longer
 # than what is done with them.

@@ -29,6 +29,7 @@ _TABLES = "shortcut_miner.kernels_numba"
 ROW_DIGESTS = "row_digests"  # what reading anybody's table needs
 JSON_RECORDS, ALIKE_RECORDS = "json_records", "alike_records"  # what reading large files of GQA, VQA needs
 IN_SHARDS = "suffixes"  # what a search in shards needs beside that of the whole
+DELIVERY = "delivery"  # of mining's, what slices and plans of shards need too
 FPVG, SWAPMIX, SLICES = "fpvg", "swapmix", "slices"
 _OF_ROOMS = {room: f"shortcut_miner.diagnostics.{room}.kernels_numba" for room in (FPVG, SWAPMIX, SLICES)}
 EVERYTHING = ("all",)  # stands for every kernel that there is
@@ -67,8 +68,9 @@ class Compiling:
         self._is_told = True
         if not self._open:
             self._began = time.perf_counter()
-            _load_what_compiles()
             gc.disable()  # compiling makes much that is looked through again and again, and little garbage
+            if not self._done:
+                _load_what_compiles()
         self._open += 1
         self._show()
 

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from shortcut_miner.cli.console import note, print_json, print_text, progress, warn
-from shortcut_miner.cli.kernels import IN_SHARDS, ROW_DIGESTS, watched
+from shortcut_miner.cli.kernels import DELIVERY, IN_SHARDS, ROW_DIGESTS, watched
 from shortcut_miner.cli.mine_options import DEFAULT_SEARCH, DEFAULT_TABLE, SearchOptions, TableOptions
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
     from shortcut_miner.timing import OnStage
 
 # What a search needs, with that of any --superset-filter, and what one of its shards needs.
-KERNELS = ("bits", "filter", "mine", ROW_DIGESTS, "rows", "space")
-KERNELS_OF_A_SHARD = ("bits", "mine", "rows", "space", IN_SHARDS)
+KERNELS = ("bits", DELIVERY, "filter", "mine", ROW_DIGESTS, "rows", "space")
+KERNELS_OF_A_SHARD = ("bits", DELIVERY, "mine", "rows", "space", IN_SHARDS)
 RulesShown = Annotated[int, Parameter(group=OUTPUT, validator=Number(gte=0), help="Most rules to print.")]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from shortcut_miner.cli.console import note, print_json, print_text, progress, warn
-from shortcut_miner.cli.kernels import ROW_DIGESTS, watched
+from shortcut_miner.cli.kernels import DELIVERY, ROW_DIGESTS, watched
 from shortcut_miner.cli.mine import RulesShown, show_mined
 from shortcut_miner.cli.mine_options import DEFAULT_SEARCH, DEFAULT_TABLE, SearchOptions, TableOptions
 from shortcut_miner.cli.options import (
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from shortcut_miner.datasets.reports import BuildReport
     from shortcut_miner.timing import OnStage
 
-KERNELS_TO_SHARD, KERNELS_TO_MERGE = (ROW_DIGESTS, "rows"), ("filter",)
+KERNELS_TO_SHARD, KERNELS_TO_MERGE = (DELIVERY, ROW_DIGESTS, "rows"), ("filter",)
 
 
 def shard(

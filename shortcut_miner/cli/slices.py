@@ -7,7 +7,7 @@ from cyclopts import Parameter
 
 from shortcut_miner.cli.command import ENTER, Command
 from shortcut_miner.cli.console import print_fields, print_json, print_models, print_table, print_title
-from shortcut_miner.cli.kernels import SLICES
+from shortcut_miner.cli.kernels import DELIVERY, ROW_DIGESTS, SLICES
 from shortcut_miner.cli.options import (
     DEFAULT_SHOWN,
     INPUTS,
@@ -81,8 +81,9 @@ def build(
             folder=folder, limit=rows, threads=threads, force=force, on_stage=on_stage,
         )  # fmt: skip
 
+    kernels = (SLICES, DELIVERY, *[ROW_DIGESTS] * (files.table is not None))
     return run_build(
-        work, out=out, dry_run=dry_run, shown=shown, kernels=(SLICES,),
+        work, out=out, dry_run=dry_run, shown=shown, kernels=kernels,
         show=lambda report, how, seconds: _show(report, how, seconds, most, method.max_q),
     )  # fmt: skip
 

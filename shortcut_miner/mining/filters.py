@@ -69,7 +69,11 @@ def dropped_by_subset(
 
 
 def select_rules(
-    antecedents: Antecedents, dropped: list[Mask], min_confidence: float, empty_rule: bool
+    antecedents: Antecedents,
+    dropped: list[Mask],
+    min_confidence: float,
+    empty_rule: bool,
+    threads: int | None = None,
 ) -> tuple[RuleArrays, Mask]:
     """Return the confident rules in vocabulary numbers, and which of them the superset filter drops."""
     chosen = [
@@ -98,7 +102,7 @@ def select_rules(
 
     parts = [(size, *part) for size, mask in enumerate(chosen) for part in blocks(len(mask), _BLOCK)]
     ends = np.cumsum([np.count_nonzero(chosen[size][low:high]) for size, low, high in parts])
-    with ThreadPoolExecutor(thread_count()) as pool:
+    with ThreadPoolExecutor(threads or thread_count()) as pool:
         for _ in pool.map(fill, *zip(*parts, strict=True), [0, *ends[:-1].tolist()]):
             pass
     return rules, is_dropped

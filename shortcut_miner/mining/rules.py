@@ -48,9 +48,9 @@ class RuleArrays:
             self.items[which], self.answers[which], self.antecedent_count[which], self.rule_count[which]
         )
 
-    def sort(self, vocabulary: Vocabulary) -> None:
+    def sort(self, vocabulary: Vocabulary, threads: int | None = None) -> None:
         """Put the rules in rule order, in place: a copy costs as much as the rules."""
-        order = rule_order(self, vocabulary)
+        order = rule_order(self, vocabulary, threads)
         for column in (self.items, self.answers, self.antecedent_count, self.rule_count):
             column[:] = column[order]
 
@@ -87,7 +87,7 @@ def modalities(rules: RuleArrays, vocabulary: Vocabulary) -> npt.NDArray[np.int8
     )
 
 
-def rule_order(rules: RuleArrays, vocabulary: Vocabulary) -> Ints:
+def rule_order(rules: RuleArrays, vocabulary: Vocabulary, threads: int | None = None) -> Ints:
     """Return int64[rules]: positions that put the rules in rule order."""
     lengths = (rules.items >= 0).sum(axis=1, dtype=np.int64)
     # Within equal lengths an antecedent whose word list ends earlier comes first, and then one whose object
@@ -99,7 +99,7 @@ def rule_order(rules: RuleArrays, vocabulary: Vocabulary) -> Ints:
     fewest = rules.antecedent_count.max(initial=0) - rules.antecedent_count
     keys = _packed([fewest, lengths, *code.T, rules.answers])
     doubt = -(rules.rule_count / np.maximum(rules.antecedent_count, 1))
-    return _repair_close_confidences(rules, sorted_order(doubt, *keys))
+    return _repair_close_confidences(rules, sorted_order(doubt, *keys, threads=threads))
 
 
 def _packed(columns: Sequence[npt.NDArray[np.integer]]) -> list[Ints]:

@@ -146,13 +146,15 @@ def rules_of(
     costs, chosen = [] if costs is None else costs, resolve_backend(backend)
     with timed(costs, "filter", on_stage):
         dropped = dropped_by_subset(antecedents, config.superset_filter, config.empty_rule, threads, chosen)
-        rules, is_dropped = select_rules(antecedents, dropped, config.min_confidence, config.empty_rule)
+        rules, is_dropped = select_rules(
+            antecedents, dropped, config.min_confidence, config.empty_rule, threads
+        )
         confident_count = len(rules)
         dropped_rules = rules.take(is_dropped & keep_dropped)
         if is_dropped.any():
             rules = rules.take(~is_dropped)
         for found in (rules, dropped_rules):
-            found.sort(vocabulary)
+            found.sort(vocabulary, threads)
     max_rules = config.resolved_max_rules()
     return FoundRules(antecedents, rules, dropped_rules, confident_count, max_rules, chosen.name)
 

@@ -13,8 +13,8 @@ from shortcut_miner.errors import ConfigError
 
 _T = TypeVar("_T")
 
-# Of fewer values, finding parts to sort side by side takes as long as is gained.
-_MANY = 1 << 16
+# Of fewer values, finding parts to sort side by side takes as long as is gained; each looks at all values.
+_MANY, _MOST_PARTS = 1 << 16, 8
 
 
 def thread_count() -> int:
@@ -74,23 +74,30 @@ def shares(work: npt.NDArray[np.int64], count: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(np.unique([0, *cuts, len(work)]).tolist()))
 
 
-def sorted_order(first: npt.NDArray[Any], *further: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+def sorted_order(
+    first: npt.NDArray[Any], *further: npt.NDArray[Any], threads: int | None = None
+) -> npt.NDArray[np.int64]:
     """Return the order by `first`, where that is equal by the `further` columns, and then as given.
 
-    Threads sort parts of it by ranges of `first`, which has no NaN.
+    Threads sort parts of it by ranges of `first`, which has neither NaN nor infinity.
 
     >>> sorted_order(np.array([2, 1, 1]), np.array([0.5, 0.5, -0.5])).tolist()
     [2, 1, 0]
     """
-    parts = thread_count() if len(first) >= _MANY else 1
+
+    def in_order(which: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        for key in (*reversed(further), first):
+            which = which[np.argsort(key[which], kind="stable")]
+        return which
+
+    parts = min(threads or thread_count(), _MOST_PARTS) if len(first) >= _MANY else 1
+    if parts == 1:
+        return in_order(np.arange(len(first)))
     cuts = np.arange(1, parts) * len(first) // parts
     borders = [-np.inf, *np.partition(first, cuts)[cuts].tolist(), np.inf]
 
     def part(low: float, high: float) -> npt.NDArray[np.int64]:
-        order = np.flatnonzero((first >= low) & (first < high))
-        for key in (*reversed(further), first):
-            order = order[np.argsort(key[order], kind="stable")]
-        return order
+        return in_order(np.flatnonzero((first >= low) & (first < high)))
 
     with ThreadPoolExecutor(parts) as pool:
         return np.concatenate(list(pool.map(part, borders, borders[1:])))

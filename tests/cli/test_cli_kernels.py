@@ -118,6 +118,14 @@ def test_mining_needs_the_files_that_it_names(tmp_path: Path) -> None:
         assert json.loads(python(FILES_NEEDED, *tokens, "--quiet")) == [*names], tokens
 
 
+def test_slices_need_a_file_of_mining(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("w,o\n" + "a,1\nb,0\n" * 40)
+    tokens = ("slices", "build", "--table", str(table), "--item-columns", "w", "--outcome-column", "o")
+    needed = json.loads(python(FILES_NEEDED, *tokens, "--dry-run", "--quiet"))
+    assert needed == [kernels.DELIVERY, kernels.ROW_DIGESTS]
+
+
 @dataclass(frozen=True, eq=False)
 class Dispatcher:
     py_func: SimpleNamespace
@@ -202,3 +210,25 @@ def test_compiling_is_said_once(tmp_path: Path, built: Path, world_files: Files)
     assert first.err == second.err == f"{choose_backend()}\n"
     assert {name.split(".")[0] for name in compiled.keys() - copied.keys()} == {"significance"}
     assert contents(cache) == compiled == copied | compiled
+
+
+# Runs a command, then prints whether what numba compiles with was loaded.
+CAN_COMPILE = """
+import sys
+from shortcut_miner.cli.run import run
+code = run(sys.argv[1:])
+print("numba.typed.typeddict" in sys.modules)
+sys.exit(code)
+"""
+
+
+def test_compiled_kernels_are_taken_without_what_compiles_them(tmp_path: Path) -> None:
+    table, folder = tmp_path / "t.csv", str(tmp_path / "cache")
+    table.write_text("w,answer\n" + "a b c,x\n" * 9)
+    mine = ("mine", str(table), "--words", "w", "--show", "1")
+    assert python(CAN_COMPILE, *mine, NUMBA_CACHE_DIR=folder) == "True"
+    assert python(CAN_COMPILE, *mine, NUMBA_CACHE_DIR=folder) == "False"
+    # What was not expected to be compiled is compiled all the same.
+    for found in (tmp_path / "cache").rglob("*.nbc"):
+        found.unlink()
+    assert python(CAN_COMPILE, *mine, NUMBA_CACHE_DIR=folder) == "True"

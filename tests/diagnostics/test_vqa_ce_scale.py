@@ -75,6 +75,7 @@ def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut everything that is cut into blocks into many."""
     monkeypatch.setattr(storage, "ROW_GROUP_SIZE", 64)
     monkeypatch.setattr(frame_blocks, "ROWS_A_BLOCK", 50)
+    monkeypatch.setattr(frame_blocks, "_HELD_ROWS_A_BLOCK", 60)
     monkeypatch.setattr(row_files, "ROWS_A_GROUP", 40)
     monkeypatch.setattr(streamed, "QuestionBatches", partial(QuestionBatches, rows=37))
     monkeypatch.setattr(streamed, "_LEAST_MEMORY", 1 << 12)

@@ -109,6 +109,7 @@ def test_rules_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     antecedents, rules = mined(training, 3, 0.3)
     whole = best_subsets(rules, antecedents, training, threads=1)
     monkeypatch.setattr("shortcut_miner.mining.jobs_numba.subsets._SUBSETS_A_BLOCK", 1 << 8)
+    monkeypatch.setattr("shortcut_miner.mining.jobs_numba.subsets._SUBSETS_A_ROW", 0)
     assert len(rules) > 3 * (1 << 4)
     assert_equal_fields(whole, best_subsets(rules, antecedents, training, threads=3))
 

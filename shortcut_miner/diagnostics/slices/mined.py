@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from shortcut_miner.diagnostics.slices.kernels_numba import search as kernels
 from shortcut_miner.errors import ConfigError
-from shortcut_miner.mining.kernels_numba import rows as row_kernels
+from shortcut_miner.mining.kernels_numba.delivery import deliver, project_rows
 from shortcut_miner.mining.threads import blocks, shares, thread_count
 from shortcut_miner.transactions import Transactions
 
@@ -110,8 +110,8 @@ def _ordered(rows: Transactions, outcome: Ints, frequent: Ints) -> kernels.Rows:
     number = np.full(rows.vocabulary.item_count, -1, np.int32)
     number[frequent] = np.arange(len(frequent), dtype=np.int32)
     order = np.argsort(outcome, kind="stable")
-    offsets, items, _ = row_kernels.project_rows(rows.offsets, rows.items, order, number, len(frequent))
-    starts, holders, after = row_kernels.deliver(offsets, items, len(frequent))
+    offsets, items, *_ = project_rows(rows.offsets, rows.items, order, number, len(frequent))
+    starts, holders, after = deliver(offsets, items, len(frequent))
     return kernels.Rows(offsets[1:], items, outcome[order].astype(np.int64), starts, holders, after)
 
 

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shortcut_miner.mining.arrays import Ints, Numbers, read_only
+from shortcut_miner.mining.kernels_numba import delivery
 from shortcut_miner.mining.kernels_numba import family as kernels
 from shortcut_miner.mining.kernels_numba import rows as row_kernels
 from shortcut_miner.mining.threads import shares, thread_count
@@ -67,6 +68,7 @@ class _FrequentRows(NamedTuple):
     offsets: Ints
     items: Numbers
     weights: Ints
+    holders: Ints
     work: Ints
 
 
@@ -113,11 +115,11 @@ def _margins(training: RowBlocks) -> tuple[Ints, Ints]:
 def _frequent_rows(training: RowBlocks, rare_first: Ints, *, keep_rows: bool) -> _FrequentRows:
     number = np.full(training.vocabulary.item_count, -1, np.int32)
     number[rare_first] = np.arange(len(rare_first), dtype=np.int32)
-    by_length, work = np.zeros(1, np.int64), np.zeros(len(rare_first), np.int64)
+    by_length, (holders, work) = np.zeros(1, np.int64), np.zeros((2, len(rare_first)), np.int64)
     lengths, items, weights = [np.empty(0, np.int64)], [np.empty(0, np.int32)], [np.empty(0, np.int64)]
     for block in training.blocks():
         known = np.flatnonzero(block.classes >= 0)
-        offsets, found, here_work = row_kernels.project_rows(
+        offsets, found, holders_here, work_here = delivery.project_rows(
             block.offsets, block.items, known, number, len(rare_first)
         )
         here = np.bincount(np.diff(offsets), block.weights[known]).astype(np.int64)
@@ -127,10 +129,11 @@ def _frequent_rows(training: RowBlocks, rare_first: Ints, *, keep_rows: bool) ->
         if keep_rows:
             lengths.append(np.diff(offsets))
             items.append(found)
-            work += here_work
+            holders += holders_here
+            work += work_here
             weights.append(block.weights[known])
     offsets = np.concatenate(([0], np.cumsum(np.concatenate(lengths))))
-    return _FrequentRows(by_length, offsets, np.concatenate(items), np.concatenate(weights), work)
+    return _FrequentRows(by_length, offsets, np.concatenate(items), np.concatenate(weights), holders, work)
 
 
 def _subsets_in_rows(rows_by_length: Ints, size: int) -> int:
@@ -142,9 +145,8 @@ def _count_longer(found: _FrequentRows, item_count: int, limits: tuple[int, int]
     """Return the number of frequent itemsets of two items and more."""
     if limits[1] < 2 or item_count < 2:
         return 0
-    (offsets, items, work), digits = _by_digits(found, item_count)
-    rows = kernels.Rows(offsets, items, digits, *row_kernels.deliver(offsets, items, item_count))
-    holders = np.diff(rows.starts)
+    (offsets, items, holders, work), digits = _by_digits(found, item_count)
+    rows = kernels.Rows(offsets, items, digits, *delivery.deliver(offsets, items, item_count))
     local = threading.local()
 
     def count(chunk: tuple[int, int]) -> int:
@@ -158,20 +160,18 @@ def _count_longer(found: _FrequentRows, item_count: int, limits: tuple[int, int]
         return sum(pool.map(count, shares(work, _CHUNKS)))
 
 
-def _by_digits(rows: _FrequentRows, item_count: int) -> tuple[row_kernels.Projected, Ints]:
+def _by_digits(rows: _FrequentRows, item_count: int) -> tuple[delivery.Projected, Ints]:
     """Return rows that count ``1 << digits``, ascending by digit, and the digits.
 
     A row of weight 5 becomes one that counts 1 and one that counts 4.
     """
     weights = rows.weights
     if weights.max(initial=1) == 1:
-        as_they_are = row_kernels.Projected(rows.offsets, rows.items, rows.work)
+        as_they_are = delivery.Projected(rows.offsets, rows.items, rows.holders, rows.work)
         return as_they_are, np.zeros(len(weights), np.int64)
     parts = [np.flatnonzero(weights >> digit & 1) for digit in range(int(weights.max()).bit_length())]
     same_names = np.arange(item_count, dtype=np.int32)
-    ordered = row_kernels.project_rows(
-        rows.offsets, rows.items, np.concatenate(parts), same_names, item_count
-    )
+    ordered = delivery.project_rows(rows.offsets, rows.items, np.concatenate(parts), same_names, item_count)
     return ordered, np.repeat(np.arange(len(parts)), [len(part) for part in parts])
 
 

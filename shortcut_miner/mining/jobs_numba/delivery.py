@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from shortcut_miner.mining.arrays import Ints, Numbers
-from shortcut_miner.mining.kernels_numba import rows as kernels
+from shortcut_miner.mining.kernels_numba import delivery as kernels
 from shortcut_miner.mining.threads import shares
 from shortcut_miner.mining.trie import RuleIndex
 from shortcut_miner.transactions import Transactions
@@ -42,7 +42,7 @@ def project(index: RuleIndex, rows: Transactions) -> kernels.Projected:
 
 def deliver(index: RuleIndex, projected: kernels.Projected, first: int, stop: int) -> Delivered:
     """Return the rows first..stop-1 of projected rows, numbered from 0."""
-    offsets, items, work = projected
+    offsets, items, _, work = projected
     items = items[offsets[first] : offsets[stop]]
     offsets = offsets[first : stop + 1] - offsets[first]
     starts, rows, after = kernels.deliver(offsets, items, index.item_count)

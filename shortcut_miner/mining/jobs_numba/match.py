@@ -49,7 +49,7 @@ def match_totals(
             Tallies(by_rule, by_row[first:stop], _NO_INTS, _NO_INTS), threads or thread_count(),
         )  # fmt: skip
     by_row[:, 2:][by_row[:, 2:] == kernels.NO_RULE] = -1
-    fired, right, is_accepted, sums = _by_number(rules, by_rule)
+    fired, right, is_accepted, sums = np.ascontiguousarray(_by_number(rules, by_rule).T)
     row_fired, row_right, best, best_right = np.ascontiguousarray(by_row.T)
     sums = _NO_INTS if summands is None else sums
     return MatchTotals(fired, right, is_accepted, row_fired, row_right, best, best_right, sums)
@@ -69,8 +69,7 @@ def sum_where_fired(
     summands = _summands(index, Summands(line, column, table, rows.weights), 0, len(rows))
     tallies = Tallies(by_rule, kernels.no_tallies(0), _NO_INTS, _NO_INTS)
     _match_block(block, index, _NO_TARGETS, summands, tallies, threads or thread_count())
-    sums: Ints = _by_number(index, by_rule)[3]
-    return sums
+    return _by_number(index, by_rule[:, 3])
 
 
 def match_pairs(
@@ -117,10 +116,10 @@ def _summands(index: RuleIndex, summands: Summands | None, first: int, stop: int
 
 
 def _by_number(index: RuleIndex, by_place: Ints) -> Ints:
-    """Return the columns of tallies by place as int64[columns, rules]."""
-    numbered = np.empty_like(by_place)
+    """Return what is given per rule, by its place, by its number."""
+    numbered = np.empty(by_place.shape, np.int64)
     numbered[index.trie.rules] = by_place
-    return numbered.T
+    return numbered
 
 
 def _match_block(

@@ -17,6 +17,7 @@ from shortcut_miner.mining.jobs_numba.gathered import Gathered, Part, laid_out, 
 from shortcut_miner.mining.kernels_numba import mine as mine_kernels
 from shortcut_miner.mining.kernels_numba import rows as row_kernels
 from shortcut_miner.mining.kernels_numba import space as space_kernels
+from shortcut_miner.mining.kernels_numba.delivery import project_rows
 from shortcut_miner.mining.kernels_numba.space import Found
 from shortcut_miner.mining.threads import shares, thread_count
 from shortcut_miner.transactions import Transactions
@@ -97,7 +98,7 @@ def _prepare(transactions: Transactions, min_count: int, order: Numbers | None) 
     number = np.full(item_count, -1, np.int32)
     number[names] = np.arange(len(names), dtype=np.int32)
     in_order = np.arange(len(classes))
-    offsets, items, work = row_kernels.project_rows(offsets, items, in_order, number, len(names))
+    projected = project_rows(offsets, items, in_order, number, len(names))
     first_level = Level(
         np.arange(len(names), dtype=np.int32),
         best_class[names],
@@ -106,14 +107,14 @@ def _prepare(transactions: Transactions, min_count: int, order: Numbers | None) 
         no_children(len(names)),
     )
     return _Job(
-        offsets,
-        items,
-        classes,
-        weights,
-        np.bincount(items, minlength=len(names)),
-        work,
-        names,
-        first_level,
+        offsets=projected.offsets,
+        items=projected.items,
+        classes=classes,
+        weights=weights,
+        holders=projected.holders,
+        work=projected.work,
+        item_names=names,
+        first_level=first_level,
     )
 
 

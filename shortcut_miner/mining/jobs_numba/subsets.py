@@ -12,16 +12,17 @@ from shortcut_miner.mining.antecedents import Antecedents, class_counts
 from shortcut_miner.mining.arrays import Best, Ints, Numbers
 from shortcut_miner.mining.jobs_numba.match import sum_where_fired
 from shortcut_miner.mining.kernels_numba import subsets as kernels
+from shortcut_miner.mining.memory import left
 from shortcut_miner.mining.rules import BestSubsets, RuleArrays
 from shortcut_miner.mining.threads import blocks, shares, thread_count
 from shortcut_miner.mining.trie import index_rules
-from shortcut_miner.transactions import RowBlocks, Transactions
+from shortcut_miner.transactions import GroupedRows, RowBlocks, Transactions
 
-# The rules of a block have about this many subsets in all: it bounds memory. As each block is a pass over the
-# training rows, it has more where these are many, and take more memory than it does.
-_SUBSETS_A_BLOCK = 1 << 23
+# The rules of a block have about this many subsets in all, which bounds memory. As each block is a pass over
+# the training rows, it has more where these are many, as far as they fit in a part of the free memory.
+_SUBSETS_A_BLOCK, _MOST_SUBSETS_A_BLOCK = 1 << 23, 1 << 25
 _SUBSETS_A_ROW = 20
-_MOST_SUBSETS_A_BLOCK = 1 << 28  # they are numbered in 32 bits
+_BYTES_A_SUBSET, _PART_OF_MEMORY = 32, 8
 _PAIRS_A_TASK = 1 << 15
 _PADDING = np.iinfo(np.int32).max
 
@@ -61,14 +62,21 @@ def best_subsets(
     subsets = np.left_shift(1, (rules.items >= 0).sum(axis=1))
     mined = _number_nodes(antecedents)
     with ThreadPoolExecutor(threads) as pool:
-        in_a_block = min(max(_SUBSETS_A_BLOCK, _SUBSETS_A_ROW * len(training)), _MOST_SUBSETS_A_BLOCK)
-        for part in shares(subsets, -(-int(subsets.sum()) // in_a_block)):
+        for part in shares(subsets, -(-int(subsets.sum()) // _subsets_a_block(training))):
             block = np.arange(*part)
             rungs = _rungs(rules.take(block), mined, antecedents.item_names, vocabulary.class_count, pool)
             counts = _counts(rungs, antecedents, training, threads)
             kinds = vocabulary.kinds_of(antecedents.item_names)
             _raise(rungs, counts, kinds, pool, block, best)
     return best
+
+
+def _subsets_a_block(training: RowBlocks) -> int:
+    """Return how many subsets the rules of a block may have; few where rows are in files, to save memory."""
+    if not isinstance(training, Transactions | GroupedRows):
+        return _SUBSETS_A_BLOCK
+    fitting = left() // (_PART_OF_MEMORY * _BYTES_A_SUBSET)
+    return max(_SUBSETS_A_BLOCK, min(_SUBSETS_A_ROW * len(training), fitting, _MOST_SUBSETS_A_BLOCK))
 
 
 def _raise(
@@ -155,7 +163,7 @@ def _number_nodes(antecedents: Antecedents) -> _Nodes:
 
 def _subsets(nodes: Numbers, size: int, mined: _Nodes, pool: ThreadPoolExecutor) -> tuple[Numbers, Numbers]:
     """Return the items of nodes of one length, and the nodes that lack each of these."""
-    paths, links = np.empty((2, len(nodes), size), np.int32)
+    paths, links = np.empty((len(nodes), size), np.int32), np.empty((len(nodes), size), np.int32)
     _in_tasks(
         pool, kernels.link_subsets, len(nodes), nodes, mined.items, mined.child_starts, mined.parents, paths,
         links,

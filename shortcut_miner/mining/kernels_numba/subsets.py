@@ -70,7 +70,7 @@ def distinct_pairs(
     """
     starts = np.concatenate(([0], np.cumsum(np.bincount(nodes, minlength=node_count))))
     marked_by, number_of = np.full((2, class_count), -1, np.int64)
-    order, members, number = np.empty((3, len(nodes)), np.int32)
+    order, members, number = (np.empty(len(nodes), np.int32) for _ in range(3))
     size = mark_pairs(nodes, answers, starts, order, marked_by, number_of, members, number)
     return members[:size].copy(), number
 

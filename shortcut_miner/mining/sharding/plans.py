@@ -99,7 +99,7 @@ def plan_shards(
 
 def _estimated_work(sample: Transactions, order: Numbers) -> Ints:
     """Return per item of the order how many items follow it in the sampled rows."""
-    from shortcut_miner.mining.kernels_numba.rows import project_rows
+    from shortcut_miner.mining.kernels_numba.delivery import project_rows
 
     number = np.full(sample.vocabulary.item_count, -1, np.int32)
     number[order] = np.arange(len(order), dtype=np.int32)

@@ -38,12 +38,12 @@ def placed_rows(rows: Transactions, order: Numbers) -> Transactions:
 
     Shards of them are faster to mine.
     """
-    from shortcut_miner.mining.kernels_numba.rows import project_rows
+    from shortcut_miner.mining.kernels_numba.delivery import project_rows
 
     known = np.flatnonzero(rows.classes >= 0)
     by_class = known[np.argsort(rows.classes[known], kind="stable")]
     places = _places(rows.vocabulary, order)
-    offsets, items, _ = project_rows(rows.offsets, rows.items, by_class, places, len(order))
+    offsets, items, *_ = project_rows(rows.offsets, rows.items, by_class, places, len(order))
     vocabulary = Vocabulary.of_sizes({"words": len(order)}, rows.vocabulary.answer_counts)
     return Transactions(offsets, items, rows.classes[by_class], rows.weights[by_class], vocabulary)
 
