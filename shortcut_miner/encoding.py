@@ -11,7 +11,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -19,45 +18,12 @@ import polars as pl
 
 from shortcut_miner.columnar import list_series
 from shortcut_miner.errors import ConfigError, SchemaError, examples
-from shortcut_miner.item_lists import ItemLists, distinct_items, numbers_of
+from shortcut_miner.item_lists import ImageObjects, ItemLists, distinct_items, numbers_of
 from shortcut_miner.options import AnswerTies, ItemKinds, Tokenizer
 from shortcut_miner.tokenizers import tokenize
 from shortcut_miner.transactions import KINDS, Transactions, Vocabulary
 
 _MOST_ORIGINAL_ROWS = math.isqrt(2**63 - 1)
-
-
-@dataclasses.dataclass(frozen=True)
-class ImageObjects:
-    """The objects of each image, found when they are first asked for.
-
-    Attributes
-    ----------
-    labels : pl.DataFrame
-        schemas.Labels.
-    score_threshold : float
-        Least detection score of an object; labels without a score count as certain.
-    """
-
-    labels: pl.DataFrame
-    score_threshold: float = 0.5
-
-    @cached_property
-    def images(self) -> pl.Enum:
-        """The ids of the images that have labels."""
-        return pl.Enum(self.labels["image_id"].unique().sort())
-
-    @cached_property
-    def objects(self) -> ItemLists:
-        """Their objects, in the order of the ids."""
-        certain = self.labels.filter(is_certain_label(self.score_threshold))
-        image = certain["image_id"].cast(self.images).to_physical().to_numpy()
-        return ItemLists.of(image, certain["label"], len(self.images.categories))
-
-    def of_images(self, ids: pl.Series, names: pl.Series | None = None) -> ItemLists:
-        """Return the objects of images, those that `names`, if given, have; none for one without labels."""
-        objects = self.objects if names is None else self.objects.within(names)
-        return objects.taken(ids.cast(self.images, strict=False).to_physical())
 
 
 def keep_top_answers(
@@ -356,16 +322,6 @@ def _objects(
     return images.of_images(questions["image_id"], names)
 
 
-def certain_labels(labels: pl.DataFrame, score_threshold: float) -> pl.LazyFrame:
-    """Return (image_id, item String) of schemas.Labels: each image's labels over the threshold, once each."""
-    return labels.lazy().filter(is_certain_label(score_threshold)).select("image_id", item="label").unique()
-
-
-def is_certain_label(score_threshold: float) -> pl.Expr:
-    """Return whether a row's label is an item: there is one, and nothing says that it is unsure."""
-    return pl.col("label").is_not_null() & (pl.col("score").fill_null(1.0) >= score_threshold)
-
-
 def no_labels() -> ConfigError:
     """Return the error of questions whose objects nothing tells."""
     return ConfigError(
@@ -392,17 +348,16 @@ def string_lists(
 
 def _encode(answers: pl.Series, listed: Mapping[str, ItemLists], vocabulary: Vocabulary) -> Transactions:
     """Return rows of the items of all kinds, those of one kind after another."""
-    kinds = [kind for kind in vocabulary.names if kind in listed]
-    lengths = np.zeros((len(answers), len(kinds)), np.int64)
-    for place, kind in enumerate(kinds):
-        np.subtract(listed[kind].offsets[1:], listed[kind].offsets[:-1], out=lengths[:, place])
+    firsts = zip(vocabulary.names, vocabulary.first_items[:-1], strict=True)
+    parts = [(listed[kind], first) for kind, first in firsts if kind in listed]
+    lengths = np.zeros((len(answers), len(parts)), np.int64)
+    for place, (one, _) in enumerate(parts):
+        lengths[:, place] = np.diff(one.offsets)
     offsets = np.concatenate(([0], np.cumsum(lengths.sum(axis=1))))
-    places = np.tile(np.arange(len(kinds), dtype=np.int8), len(answers))
-    place_of = np.repeat(places, lengths.ravel())
+    place_of = np.repeat(np.tile(np.arange(len(parts), dtype=np.int8), len(answers)), lengths.ravel())
     items = np.empty(offsets[-1], np.int32)
-    firsts = dict(zip(vocabulary.names, vocabulary.first_items.tolist(), strict=False))
-    for place, kind in enumerate(kinds):
-        items[place_of == place] = listed[kind].numbers + np.int32(firsts[kind])
+    for place, (one, first) in enumerate(parts):
+        items[place_of == place] = one.numbers + np.int32(first)
     return Transactions(
         offsets=offsets,
         items=items,

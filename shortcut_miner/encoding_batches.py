@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import polars as pl
 
-from shortcut_miner.encoding import certain_labels, no_labels, null_items
+from shortcut_miner.encoding import no_labels, null_items
 from shortcut_miner.errors import MAX_EXAMPLES_SHOWN
+from shortcut_miner.item_lists import certain_labels
 from shortcut_miner.options import AnswerTies, ItemKinds, Tokenizer
 from shortcut_miner.provisional_rows import Lists, ProvisionalRows, Strings
 from shortcut_miner.row_files import RowFiles

@@ -1,5 +1,7 @@
-"""Items of one kind, as numbers, a list a row."""
+"""Items of one kind, as numbers, a list a row; and the objects of images so."""
 
+import dataclasses
+from functools import cached_property
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -94,3 +96,46 @@ def distinct_items(items: pl.Series | None) -> pl.Series:
     if isinstance(items.dtype, pl.List):
         items = items.filter(items.list.len() > 0).explode()
     return items.drop_nulls().unique().sort()
+
+
+@dataclasses.dataclass(frozen=True)
+class ImageObjects:
+    """The objects of each image, found when they are first asked for.
+
+    Attributes
+    ----------
+    labels : pl.DataFrame
+        schemas.Labels.
+    score_threshold : float
+        Least detection score of an object; labels without a score count as certain.
+    """
+
+    labels: pl.DataFrame
+    score_threshold: float = 0.5
+
+    @cached_property
+    def images(self) -> pl.Enum:
+        """The ids of the images that have labels."""
+        return pl.Enum(self.labels["image_id"].unique().sort())
+
+    @cached_property
+    def objects(self) -> ItemLists:
+        """Their objects, in the order of the ids."""
+        certain = self.labels.filter(is_certain_label(self.score_threshold))
+        image = certain["image_id"].cast(self.images).to_physical().to_numpy()
+        return ItemLists.of(image, certain["label"], len(self.images.categories))
+
+    def of_images(self, ids: pl.Series, names: pl.Series | None = None) -> ItemLists:
+        """Return the objects of images, those that `names`, if given, have; none for one without labels."""
+        objects = self.objects if names is None else self.objects.within(names)
+        return objects.taken(ids.cast(self.images, strict=False).to_physical())
+
+
+def certain_labels(labels: pl.DataFrame, score_threshold: float) -> pl.LazyFrame:
+    """Return (image_id, item String) of schemas.Labels: each image's labels over the threshold, once each."""
+    return labels.lazy().filter(is_certain_label(score_threshold)).select("image_id", item="label").unique()
+
+
+def is_certain_label(score_threshold: float) -> pl.Expr:
+    """Return whether a row's label is an item: there is one, and nothing says that it is unsure."""
+    return pl.col("label").is_not_null() & (pl.col("score").fill_null(1.0) >= score_threshold)

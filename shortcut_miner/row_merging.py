@@ -12,6 +12,8 @@ Numbers = npt.NDArray[np.int32]
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 _SHIFTS = (np.uint64(30), np.uint64(27), np.uint64(31))
+# What is made on the way of so many rows stays in the cache.
+_ROWS_AT_ONCE = 1 << 13
 
 
 class RowArrays(NamedTuple):
@@ -58,16 +60,20 @@ def merge_equal_rows(rows: RowArrays) -> RowArrays:
 
 def take_rows(rows: RowArrays, places: Ints) -> RowArrays:
     """Return the rows at `places`, in that order."""
-    lengths = np.diff(rows.offsets)[places]
-    offsets = np.zeros(len(places) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return RowArrays(
-        offsets,
-        rows.items[positions_of(rows.offsets[places], lengths)],
-        rows.classes[places],
-        rows.weights[places],
-        rows.groups[places],
-    )
+    offsets, items = take_items(rows.offsets, rows.items, places)
+    return RowArrays(offsets, items, rows.classes[places], rows.weights[places], rows.groups[places])
+
+
+def take_items(offsets: Ints, items: Numbers, places: Ints) -> tuple[Ints, Numbers]:
+    """Return (offsets, items) of the rows at `places`, in that order."""
+    starts = offsets[places]
+    ends = np.concatenate(([0], np.cumsum(offsets[places + 1] - starts)))
+    taken = np.empty(ends[-1], items.dtype)
+    for first in range(0, len(places), _ROWS_AT_ONCE):
+        rows = slice(first, first + _ROWS_AT_ONCE)
+        here = ends[first : first + _ROWS_AT_ONCE + 1]
+        taken[here[0] : here[-1]] = items[positions_of(starts[rows], np.diff(here))]
+    return ends, taken
 
 
 def _hashes(rows: RowArrays) -> npt.NDArray[np.uint64]:

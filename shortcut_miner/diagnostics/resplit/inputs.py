@@ -9,8 +9,8 @@ from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.datasets.rule_folders import RuleFolder, read_rule_folder
 from shortcut_miner.datasets.scores import build_record
 from shortcut_miner.diagnostics.resplit.config import ANTECEDENT, ResplitConfig, ResplitFiles
-from shortcut_miner.encoding import certain_labels
 from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
+from shortcut_miner.item_lists import certain_labels
 from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.opening.reading import Reading

@@ -9,7 +9,6 @@ import polars as pl
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig
 from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, has_known_objects
 from shortcut_miner.encoding import (
-    ImageObjects,
     accepted_classes,
     encode_rows,
     encode_training,
@@ -17,7 +16,7 @@ from shortcut_miner.encoding import (
 )
 from shortcut_miner.errors import SourceError
 from shortcut_miner.frame_blocks import Frames, HeldFrames
-from shortcut_miner.item_lists import numbers_of
+from shortcut_miner.item_lists import ImageObjects, numbers_of
 from shortcut_miner.mining.evidence.verdicts import is_held_out
 from shortcut_miner.mining.matches import Accepted
 from shortcut_miner.row_files import RowFiles

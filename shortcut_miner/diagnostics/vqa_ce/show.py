@@ -19,8 +19,8 @@ from shortcut_miner.datasets.pictures import (
 )
 from shortcut_miner.diagnostics.vqa_ce.explain import Explanation
 from shortcut_miner.diagnostics.vqa_ce.outputs import read_folder
-from shortcut_miner.encoding import is_certain_label
 from shortcut_miner.errors import ConfigError, SourceError, examples
+from shortcut_miner.item_lists import is_certain_label
 from shortcut_miner.options import PathTexts
 from shortcut_miner.sources.images.regions import read_regions, region_format
 

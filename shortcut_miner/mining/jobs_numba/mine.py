@@ -20,6 +20,7 @@ from shortcut_miner.mining.kernels_numba import space as space_kernels
 from shortcut_miner.mining.kernels_numba.delivery import project_rows
 from shortcut_miner.mining.kernels_numba.space import Found
 from shortcut_miner.mining.threads import shares, thread_count
+from shortcut_miner.row_merging import take_items
 from shortcut_miner.transactions import Transactions
 
 # First items are cut into this many chunks a thread, fewer where there is less work than that in each; every
@@ -91,7 +92,7 @@ def _prepare(transactions: Transactions, min_count: int, order: Numbers | None) 
     by_class = known[np.argsort(transactions.classes[known], kind="stable")]
     item_count = transactions.vocabulary.item_count
     classes, weights = transactions.classes[by_class], transactions.weights[by_class]
-    offsets, items = row_kernels.order_rows(transactions.offsets, transactions.items, by_class)
+    offsets, items = take_items(transactions.offsets, transactions.items, by_class)
     total, best, best_class = row_kernels.count_items(offsets, items, classes, weights, item_count)
     order = np.argsort(total, kind="stable").astype(np.int32) if order is None else order
     names = order[best[order] >= min_count]

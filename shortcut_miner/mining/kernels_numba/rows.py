@@ -1,4 +1,4 @@
-"""Rows as flat arrays: put in order, counted, cut to what follows an item."""
+"""Rows as flat arrays: counted, cut to what follows an item."""
 
 from typing import NamedTuple
 
@@ -9,8 +9,6 @@ from shortcut_miner.kernel_options import KERNEL
 
 # An index of this type is taken as it is; a signed one is first looked at, whether it counts from the end.
 _place = np.uint64
-# What is made on the way of so many rows stays in the cache.
-_ROWS_AT_ONCE = 1 << 13
 
 
 class Rows(NamedTuple):
@@ -28,21 +26,6 @@ class Occurrences(NamedTuple):
 
     rows: np.ndarray
     after: np.ndarray
-
-
-def order_rows(
-    offsets: np.ndarray, items: np.ndarray, row_order: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return (offsets, items) of the rows in `row_order`: the one pass that reads rows here and there."""
-    starts = offsets[row_order]
-    out_offsets = np.concatenate(([0], np.cumsum(offsets[row_order + 1] - starts)))
-    out_items = np.empty(out_offsets[-1], np.int32)
-    for first in range(0, len(starts), _ROWS_AT_ONCE):
-        rows = slice(first, first + _ROWS_AT_ONCE)
-        ends = out_offsets[first : first + _ROWS_AT_ONCE + 1]
-        places = np.arange(ends[0], ends[-1]) + np.repeat(starts[rows] - ends[:-1], np.diff(ends))
-        out_items[ends[0] : ends[-1]] = items[places]
-    return out_offsets, out_items
 
 
 def count_items(

@@ -7,7 +7,7 @@ import numpy as np
 
 from shortcut_miner.mining.arrays import Ints, Numbers, read_only
 from shortcut_miner.mining.threads import read_ahead
-from shortcut_miner.row_merging import positions_of
+from shortcut_miner.row_merging import take_items
 from shortcut_miner.transactions import RowBlocks, Transactions, Vocabulary
 
 # Rows of the sample that plans are made from.
@@ -69,10 +69,8 @@ def count_rows(rows: RowBlocks, threads: int = 1) -> Counted:
 
 def rows_at(rows: Transactions, which: Ints, vocabulary: Vocabulary) -> Transactions:
     """Return the rows of these numbers, with this vocabulary."""
-    lengths = np.diff(rows.offsets)[which]
-    offsets = np.concatenate(([0], np.cumsum(lengths)))
-    places = positions_of(rows.offsets[which], lengths)
-    return Transactions(offsets, rows.items[places], rows.classes[which], rows.weights[which], vocabulary)
+    offsets, items = take_items(rows.offsets, rows.items, which)
+    return Transactions(offsets, items, rows.classes[which], rows.weights[which], vocabulary)
 
 
 def _joined(parts: list[Transactions], vocabulary: Vocabulary) -> Transactions:
