@@ -19,9 +19,10 @@ from shortcut_miner.cli.interrupt import say_interrupted, was_interrupted
 from shortcut_miner.cli.options import BAD_INPUT, BUG, DONE, INTERRUPTED
 from shortcut_miner.errors import MAX_MESSAGE, ShortcutMinerError, shortened, visible
 
-# What the dynamic linker, Python's threads, Rust's panics and C++ say when a limit of the process is hit.
+# What the dynamic linker, Python, Rust, C++ and zstd say when a limit of the process is hit.
 _LIMITS_HIT = re.compile(
     r"failed to map segment|can't start new thread|too ?many ?open ?files|cannot allocate memory|bad_alloc"
+    r"|not enough memory|out of memory"
     # The last: a thread that another failed before, of which alone the reason is told.
     r"|resource temporarily unavailable|kind: (WouldBlock|OutOfMemory)|previously been poisoned",
     re.IGNORECASE,

@@ -203,6 +203,11 @@ def test_every_option_without_its_value_is_told(
         (MemoryError(), 2, ["error: the memory is full", "--limit"]),
         (KeyboardInterrupt(), 130, ["interrupted: no half-written file"]),
         (ZeroDivisionError("by zero.\nmore"), 101, ["bug in shortcut-miner: ZeroDivisionError: by zero. "]),
+        (
+            RuntimeError("parquet: Invalid parameter: zstd error: Allocation error : not enough memory"),
+            2,
+            ["error: the limits of this process: got 'not enough memory'", "ulimit -v"],
+        ),
         (AssertionError(), 101, ["bug in shortcut-miner: AssertionError. Please report it"]),
         (ValueError("told badly"), 101, ["bug in shortcut-miner: ValueError: told badly"]),
         (BaseException("a panic"), 101, ["bug in shortcut-miner: BaseException: a panic"]),
