@@ -55,10 +55,10 @@ def is_walked(kind: str, content: bytes) -> bool:
         return False
 
 
-def outcome(kind: str, path: Path, *, worth: int, on_bad_row: Any = "error") -> tuple[Any, Any]:
+def outcome(kind: str, path: Path, *, is_worth: bool, on_bad_row: Any = "error") -> tuple[Any, Any]:
     """Return the tables and the notes, or the message, of a file read with or without a walk."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(json_text, "WORTH_WALKING", worth)
+        patched.setattr(json_text, "is_worth_walking", lambda _: is_worth)
         try:
             reading = READERS[kind](path, on_bad_row=on_bad_row)
         except SourceError as error:
@@ -70,7 +70,7 @@ def outcome(kind: str, path: Path, *, worth: int, on_bad_row: Any = "error") -> 
 def check_same(kind: str, path: Path) -> None:
     for on_bad_row in ("error", "skip"):
         (fast, told), (slow, expected) = (
-            outcome(kind, path, worth=worth, on_bad_row=on_bad_row) for worth in (0, 1 << 60)
+            outcome(kind, path, is_worth=is_worth, on_bad_row=on_bad_row) for is_worth in (True, False)
         )
         assert told == expected
         for one, other in zip(fast or (), slow or (), strict=True):

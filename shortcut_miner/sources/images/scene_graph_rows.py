@@ -89,7 +89,7 @@ def is_visual_genome(top: Top) -> bool:
 
 def plain_graphs(content: bytes) -> SceneRows | None:
     """Return the rows of large GQA scene graphs that nothing is odd about; None of any other file."""
-    if len(content) < json_text.WORTH_WALKING:
+    if not json_text.is_worth_walking(content):
         return None
     from shortcut_miner.sources.opening.json_walks import walked
 

@@ -2,8 +2,8 @@
 
 How records are written is learned from the first one, and from each that is written like none before
 (:mod:`.alike_layouts`). What a file means that has anything else is said by :mod:`.json_records`: here it is
-not understood, and the caller asks there. Importing this loads kernels; of text below WORTH_WALKING bytes
-decoding takes no longer than that.
+not understood, and the caller asks there. Importing this loads kernels; of text that is not worth walking
+(:func:`.json_text.is_worth_walking`) decoding takes no longer.
 """
 
 import re

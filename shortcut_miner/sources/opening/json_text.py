@@ -3,6 +3,7 @@
 import codecs
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +15,10 @@ from shortcut_miner.errors import SourceError, visible
 from shortcut_miner.sources.opening.files import Source
 
 MAX_SHOWN = 60
-WORTH_WALKING = 1 << 24  # bytes of text that :mod:`.json_walks` is made for
 LOOKED_AT = 20  # records looked at to tell a format: the first ones may be broken
 _FIRST_BYTES = 1 << 16
+# Bytes of text that take as long to decode as it takes to load the kernels that read them, and with numba.
+_AS_LONG_AS_KERNELS, _AS_LONG_AS_NUMBA = 1 << 22, 1 << 24
 _DECODED = 1 << 20  # bytes at once
 _BETWEEN = re.compile(r"[\s,]*")
 _DISGUISED = re.compile(rb"\\u00(?:3\d|[46][1-9a-fA-F]|[57][\daA]|5[fF])")  # a letter, a digit or _
@@ -28,6 +30,11 @@ Top = dict[str, msgspec.Raw] | list[msgspec.Raw]
 
 class OddError(Exception):
     """Something in the text of a large file that no column is made for."""
+
+
+def is_worth_walking(content: bytes) -> bool:
+    """Return whether kernels read a text in less time than it is decoded, the time to load them included."""
+    return len(content) >= (_AS_LONG_AS_KERNELS if "numba" in sys.modules else _AS_LONG_AS_NUMBA)
 
 
 @dataclass(frozen=True, slots=True)

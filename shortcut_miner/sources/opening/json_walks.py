@@ -2,7 +2,7 @@
 
 Syntax, kinds of values and keys that an object has twice are checked on the way. What an odd file means is
 said by :mod:`.json_records`, once: here it is not understood, and the caller asks there. Importing this loads
-kernels; of text below WORTH_WALKING bytes decoding takes no longer than that.
+kernels; of text that is not worth walking (:func:`.json_text.is_worth_walking`) decoding takes no longer.
 """
 
 from collections.abc import Iterator, Mapping

@@ -234,7 +234,7 @@ def alike_records(
     DataFrame or None
         None of any other file.
     """
-    if len(content.source.content) < json_text.WORTH_WALKING:
+    if not json_text.is_worth_walking(content.source.content):
         return None
     from shortcut_miner.sources.opening.alike_records import read_alike
 

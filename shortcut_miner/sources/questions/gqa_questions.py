@@ -105,7 +105,7 @@ def is_gqa_questions(top: Top) -> bool:
 
 def read_plain(content: Content, on_bad_row: OnBadRow) -> Reading | None:
     """Return all questions of a large file that nothing is odd about; None of any other file."""
-    if len(content.source.content) < json_text.WORTH_WALKING:
+    if not json_text.is_worth_walking(content.source.content):
         return None
     from shortcut_miner.sources.opening.json_walks import Walked, walked
 
