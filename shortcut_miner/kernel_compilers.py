@@ -10,12 +10,13 @@ itself beforehand changes nothing either, and takes a tenth of the rest.
 
 from typing import Any
 
+from llvmlite.binding import add_symbol
 from numba import _dynfunc
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import register_pass
-from numba.core.runtime import rtsys
+from numba.core.runtime._nrt_python import c_helpers
 from numba.core.typed_passes import NativeLowering
 
 
@@ -91,11 +92,13 @@ class StepCompiler(KernelCompiler):
 def take_from_cache_at_once() -> None:
     """Let numba take code from its cache without loading first what it can compile, half of its modules.
 
-    Before it compiles anything it loads them anyway. It holds for all functions, as long as the process runs.
+    Nor is what counts references compiled: code from the cache has it, but for what is in C. Before numba
+    compiles anything it does both anyway. It holds for all functions, as long as the process runs.
     """
+    for name, address in c_helpers.items():
+        add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
     def load_overload(cache: Any, signature: Any, context: Any) -> Any:
-        rtsys.initialize(context)
         with cache._guard_against_spurious_io_errors():
             return cache._load_overload(signature, context)
 
