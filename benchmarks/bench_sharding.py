@@ -58,7 +58,8 @@ def search(case: str, folder: Path, min_count: int, threads: int | None) -> dict
 
     from shortcut_miner.mining.antecedents import MiningConfig
     from shortcut_miner.mining.miner import mine_antecedents
-    from shortcut_miner.mining.sharding.run import Distribution, mine_in_shards
+    from shortcut_miner.mining.sharding.distribution import Distribution
+    from shortcut_miner.mining.sharding.run import mine_in_shards
     from shortcut_miner.row_files import open_row_files
 
     rows = open_row_files(folder)

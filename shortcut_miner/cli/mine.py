@@ -89,7 +89,7 @@ def mine(
 
     def run(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
         from shortcut_miner.cli.mined import mine_table
-        from shortcut_miner.mining.sharding.run import Distribution
+        from shortcut_miner.mining.sharding.distribution import Distribution
 
         where = Distribution(executor=executor, shards=shards, work=work, memory=memory_bytes(memory))
         return mine_table(

@@ -23,7 +23,7 @@ from shortcut_miner.mining.antecedents import SearchConfig
 from shortcut_miner.mining.backends import resolve_backend
 from shortcut_miner.mining.frames.rules import rule_blocks, rules_table
 from shortcut_miner.mining.search import FoundRules, cut_text, search_rules
-from shortcut_miner.mining.sharding.run import Distribution
+from shortcut_miner.mining.sharding.distribution import Distribution
 from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.options import BackendName
 from shortcut_miner.storage import Provenance

@@ -14,7 +14,7 @@ from shortcut_miner.encoding import encode_item_table
 from shortcut_miner.encoding_batches import encode_item_batches
 from shortcut_miner.errors import SourceError
 from shortcut_miner.mining.antecedents import SearchConfig
-from shortcut_miner.mining.sharding.run import Distribution
+from shortcut_miner.mining.sharding.distribution import Distribution
 from shortcut_miner.row_files import RowFiles, open_row_files
 from shortcut_miner.sources.item_batches import ItemBatches
 from shortcut_miner.sources.item_tables import Columns, open_items

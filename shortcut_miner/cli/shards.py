@@ -67,7 +67,8 @@ def shard(
         from shortcut_miner.datasets.folders import Run
         from shortcut_miner.mining.antecedents import SearchConfig
         from shortcut_miner.mining.executors import resolve_engine
-        from shortcut_miner.mining.sharding.run import Distribution, make_plan
+        from shortcut_miner.mining.sharding.distribution import Distribution
+        from shortcut_miner.mining.sharding.run import make_plan
         from shortcut_miner.work_folders import kept_folder, rehearsed_folder
 
         limits = SearchConfig(**dataclasses.asdict(search))

@@ -109,7 +109,7 @@ def build(
     def run(target: Path | None, on_stage: "OnStage | None") -> "BuildReport":
         with loading():
             from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
-            from shortcut_miner.mining.sharding.run import Distribution
+            from shortcut_miner.mining.sharding.distribution import Distribution
 
         assert files is not None
         return build_folder(

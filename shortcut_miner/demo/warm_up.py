@@ -19,7 +19,7 @@ from shortcut_miner.diagnostics.swapmix.config import PlanKind, SwapMixConfig, S
 from shortcut_miner.diagnostics.vqa_ce.build import build as build_vqa_ce
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.encoding import encode_lists
-from shortcut_miner.mining.sharding.run import Distribution
+from shortcut_miner.mining.sharding.distribution import Distribution
 from shortcut_miner.mining.sharding.suffixes import kept_rows
 from shortcut_miner.sources.images.scene_graphs import read_scene_graphs
 from shortcut_miner.sources.opening.alike_records import read_alike

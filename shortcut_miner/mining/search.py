@@ -10,7 +10,7 @@ from shortcut_miner.mining.filters import dropped_by_subset, select_rules
 from shortcut_miner.mining.memory import which_fit
 from shortcut_miner.mining.miner import mine_antecedents
 from shortcut_miner.mining.rules import RuleArrays
-from shortcut_miner.mining.sharding.run import Distribution, mine_in_shards
+from shortcut_miner.mining.sharding.distribution import Distribution
 from shortcut_miner.timing import StageCost, timed
 from shortcut_miner.transactions import RowBlocks, Transactions, Vocabulary
 
@@ -103,6 +103,8 @@ def search_rules(
         if isinstance(rows, Transactions) and not where.is_asked:
             antecedents = mine_antecedents(rows, limits, threads, chosen)
         else:
+            from shortcut_miner.mining.sharding.run import mine_in_shards
+
             antecedents = mine_in_shards(
                 rows, limits, where,
                 backend=chosen, threads=threads, on_stage=on_stage, counts=counts, warnings=warnings,

@@ -9,6 +9,7 @@ import polars as pl
 
 from shortcut_miner.errors import ConfigError, SourceError, examples, problem_list
 from shortcut_miner.options import named_items
+from shortcut_miner.sources.known_formats import check_no_other_kind
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import Opened, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_flat_file
@@ -18,7 +19,6 @@ from shortcut_miner.sources.opening.nested import TEXTS, holds_texts, is_text, u
 from shortcut_miner.sources.opening.reading import RECORD, Problem, Reading, bad_records
 from shortcut_miner.sources.opening.serialised import LISTS_NOTE, unpacked_cells
 from shortcut_miner.sources.opening.table_columns import read_columns
-from shortcut_miner.sources.recognise import check_no_other_kind
 from shortcut_miner.text import basic_english
 
 WITHOUT_ANSWER = "rows without an answer"

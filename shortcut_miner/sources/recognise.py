@@ -1,4 +1,7 @@
-"""What a file is and what it holds, by its content: every family's table of formats is asked."""
+"""What a file is and what it holds, by its content: every family's table of formats is asked.
+
+Readers know a few formats and ask :mod:`.known_formats`, which loads the others for a file of none of them.
+"""
 
 import os
 from collections.abc import Collection, Mapping, Sequence
@@ -113,18 +116,8 @@ def _file_kind(shape: Shape, packing: tuple[str, ...], file: FileFacts) -> FileK
     )
 
 
-def known_format(
-    content: Content, formats: Sequence[Format], expected: str, *, of_tables: str = RIGHT_FILE
-) -> Format:
-    """Return which of a family's formats a file has.
-
-    `of_tables` is what to do about a table of other columns.
-
-    Raises
-    ------
-    SourceError
-        It has none of them; the message says what it is instead.
-    """
+def nearest_format(content: Content, formats: Sequence[Format], expected: str, *, of_tables: str) -> Format:
+    """Return which of a family's formats a file has; see :func:`.known_formats.known_format`."""
     try:
         found = find_format(content, formats)
     except SourceError:  # of a binary file, that it is no text
@@ -141,17 +134,8 @@ def known_format(
     return found
 
 
-def check_no_other_kind(source: Source, needed: Collection[str], expected: str = "") -> None:
-    """Raise SourceError if a file that lacks columns is of a format that other options take.
-
-    Parameters
-    ----------
-    source : Source
-    needed : collection of str
-        The columns. Where one of several is missing, nothing is raised: the reader's own words name it.
-    expected : str, optional
-        In words; by default a table with these columns.
-    """
+def refuse_other_kind(source: Source, needed: Collection[str], expected: str) -> None:
+    """Raise what :func:`.known_formats.check_no_other_kind` does."""
     content = Content(source)
     try:
         shape = shape_of(content, all_formats())

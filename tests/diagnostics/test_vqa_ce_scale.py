@@ -27,7 +27,7 @@ from shortcut_miner.mining import backends, memory
 from shortcut_miner.mining.arrays import Ints
 from shortcut_miner.mining.jobs_numba import BACKEND as NUMBA
 from shortcut_miner.mining.sharding import jobs
-from shortcut_miner.mining.sharding.run import Distribution
+from shortcut_miner.mining.sharding.distribution import Distribution
 from shortcut_miner.mining.trie import RuleIndex
 from shortcut_miner.sources.questions.table_batches import QuestionBatches
 from shortcut_miner.transactions import Transactions
@@ -306,7 +306,7 @@ from pathlib import Path
 from shortcut_miner.diagnostics.vqa_ce.build import build
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
 from shortcut_miner.diagnostics.vqa_ce.tallies import QuestionTallies
-from shortcut_miner.mining.sharding.run import Distribution
+from shortcut_miner.mining.sharding.distribution import Distribution
 
 table, out, options, last = sys.argv[1:]
 

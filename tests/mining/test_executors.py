@@ -27,7 +27,8 @@ from shortcut_miner.mining.antecedents import Antecedents, MiningConfig
 from shortcut_miner.mining.executors import resolve_engine
 from shortcut_miner.mining.miner import mine_antecedents
 from shortcut_miner.mining.sharding import run
-from shortcut_miner.mining.sharding.run import Distribution, mine_in_shards
+from shortcut_miner.mining.sharding.distribution import Distribution
+from shortcut_miner.mining.sharding.run import mine_in_shards
 
 ROWS = encode(skewed_rows(600, 30, seed=1))
 CONFIG = MiningConfig(min_count=3, max_rules=10**6)

@@ -19,9 +19,10 @@ from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.miner import mine_antecedents, mine_first_items
 from shortcut_miner.mining.sharding import jobs, suffixes
 from shortcut_miner.mining.sharding.counting import count_rows
+from shortcut_miner.mining.sharding.distribution import Distribution
 from shortcut_miner.mining.sharding.found import find_heads
 from shortcut_miner.mining.sharding.plans import PLAN, plan_shards, read_plan
-from shortcut_miner.mining.sharding.run import Distribution, found_shards, merge_shards, mine_in_shards
+from shortcut_miner.mining.sharding.run import found_shards, merge_shards, mine_in_shards
 from shortcut_miner.mining.sharding.suffixes import kept_rows
 from shortcut_miner.row_files import RowWriter
 from shortcut_miner.sources.images.labels import read_labels

@@ -8,6 +8,7 @@ import polars as pl
 from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow, named_columns
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.known_formats import check_no_other_kind
 from shortcut_miner.sources.opening.columns import Column, optional
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.reading import (
@@ -20,7 +21,6 @@ from shortcut_miner.sources.opening.reading import (
 )
 from shortcut_miner.sources.opening.table_columns import check_has_rows, read_columns
 from shortcut_miner.sources.questions.tables import QuestionTable, open_question_table
-from shortcut_miner.sources.recognise import check_no_other_kind
 
 NEEDED = ("question_id", "answer", "group")
 FURTHER = ("image_id", "question", "question_type", "answer_type", "split", "structural", "semantic")

@@ -10,6 +10,7 @@ from shortcut_miner.diagnostics.pope.wording import object_of
 from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.image_ids import canonical_image_ids
+from shortcut_miner.sources.known_formats import check_no_other_kind
 from shortcut_miner.sources.opening.columns import Column, optional
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.reading import (
@@ -22,7 +23,6 @@ from shortcut_miner.sources.opening.reading import (
 )
 from shortcut_miner.sources.opening.table_columns import check_has_rows, read_columns
 from shortcut_miner.sources.questions.tables import open_question_table
-from shortcut_miner.sources.recognise import check_no_other_kind
 
 _FIELDS = ("question_id", "image", "text", "label")
 

@@ -13,6 +13,7 @@ from shortcut_miner.diagnostics.rad.balanced import BALANCE_SCHEMA, check_balanc
 from shortcut_miner.diagnostics.rad.config import RadConfig, RadFiles, may_be_in_name
 from shortcut_miner.diagnostics.rad.pools import POOL_SCHEMA, check_pools
 from shortcut_miner.errors import SourceError, examples
+from shortcut_miner.sources.known_formats import check_no_other_kind
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import open_table
@@ -20,7 +21,6 @@ from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.sources.opening.table_columns import read_columns
 from shortcut_miner.sources.questions.question_sets import read_questions
 from shortcut_miner.sources.questions.tables import column_names
-from shortcut_miner.sources.recognise import check_no_other_kind
 
 _SPLIT_IN_NAME = re.compile(
     r"(?<![a-z])(train|val|valid|validation|test|test-dev|dev|minival)(?![a-z])", re.IGNORECASE

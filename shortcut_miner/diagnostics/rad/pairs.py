@@ -10,6 +10,7 @@ from shortcut_miner.diagnostics.rad.config import PairFiles
 from shortcut_miner.diagnostics.rad.outputs import RadFolder
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError, examples
 from shortcut_miner.options import OnBadRow
+from shortcut_miner.sources.known_formats import check_no_other_kind
 from shortcut_miner.sources.opening.columns import Column, optional
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.flat_tables import open_table
@@ -17,7 +18,6 @@ from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.reading import Reading, find_problems, is_blank, settle, without_bad
 from shortcut_miner.sources.opening.table_columns import read_columns
 from shortcut_miner.sources.questions.question_sets import read_questions
-from shortcut_miner.sources.recognise import check_no_other_kind
 
 _COLUMNS = ("original_id", "augmented_id", "augmentation")
 _NEEDS = {name: Column("id") for name in _COLUMNS[:2]} | {"augmentation": Column("value", is_optional=True)}

@@ -17,6 +17,7 @@ from shortcut_miner.options import OnDuplicate, named_columns
 from shortcut_miner.scoring.extraction import Extraction, extract, extraction_for, extraction_note
 from shortcut_miner.sources.answers.answer_column import check_columns, needs_of
 from shortcut_miner.sources.answers.predictions import REPEATED
+from shortcut_miner.sources.known_formats import check_no_other_kind
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import FileFacts, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, open_table
@@ -24,7 +25,6 @@ from shortcut_miner.sources.opening.ids import LOST_ZEROS, zeros_back
 from shortcut_miner.sources.opening.reading import RECORD, find_problems, is_blank, settle, without_bad
 from shortcut_miner.sources.opening.serialised import LISTS_NOTE, only_texts
 from shortcut_miner.sources.opening.table_columns import read_blocks
-from shortcut_miner.sources.recognise import check_no_other_kind
 from shortcut_miner.text import answer_forms
 
 COLUMNS = {"question_id": Column("id"), "perturbation": Column("whole"), "answer": Column("text")}

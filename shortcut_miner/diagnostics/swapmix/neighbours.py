@@ -13,6 +13,7 @@ from shortcut_miner.diagnostics.swapmix.kernels_numba.draws import Similar
 from shortcut_miner.diagnostics.swapmix.world import positions
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.embeddings import Embeddings, name_vectors
+from shortcut_miner.sources.known_formats import check_no_other_kind
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.flat_tables import open_table
@@ -21,7 +22,6 @@ from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import Reading, find_problems, settle
 from shortcut_miner.sources.opening.repeated_fields import check_keys_once
 from shortcut_miner.sources.opening.table_columns import check_has_rows, read_columns
-from shortcut_miner.sources.recognise import check_no_other_kind
 
 SIMILAR_PARQUET, OBJ_MATCHING = "similar classes Parquet", "obj_matching JSON"
 DECIMALS = 6  # of a cosine: coarser than what linear algebra libraries differ by

@@ -31,7 +31,7 @@ from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables, open_t
 from shortcut_miner.frame_blocks import DiskFrames, FrameSpool, HeldFrames
 from shortcut_miner.mining.backends import Backend, resolve_backend
 from shortcut_miner.mining.search import cut_text
-from shortcut_miner.mining.sharding.run import Distribution
+from shortcut_miner.mining.sharding.distribution import Distribution
 from shortcut_miner.mining.threads import thread_count
 from shortcut_miner.sources.opening.reading import Reading
 from shortcut_miner.timing import OnStage, timed

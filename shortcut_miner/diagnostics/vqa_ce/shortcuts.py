@@ -24,7 +24,7 @@ from shortcut_miner.mining.matcher import RuleIndex, index_for, rule_totals
 from shortcut_miner.mining.memory import BYTES_A_MEASURED_RULE, check_fits
 from shortcut_miner.mining.rules import RuleArrays
 from shortcut_miner.mining.search import search_rules
-from shortcut_miner.mining.sharding.run import Distribution
+from shortcut_miner.mining.sharding.distribution import Distribution
 from shortcut_miner.row_files import RowFiles
 from shortcut_miner.timing import OnStage, StageCost, timed
 from shortcut_miner.transactions import GroupedRows

@@ -35,7 +35,7 @@ from shortcut_miner.errors import ShortcutMinerError
 from shortcut_miner.frame_blocks import DiskFrames
 from shortcut_miner.mining.evidence.verdicts import is_held_out
 from shortcut_miner.mining.memory import left
-from shortcut_miner.mining.sharding.run import Distribution
+from shortcut_miner.mining.sharding.distribution import Distribution
 from shortcut_miner.row_files import RowFiles, open_row_files
 from shortcut_miner.sources.images.image_ids import join_warning
 from shortcut_miner.sources.opening.column_pieces import comes_in_pieces, read_pieces

@@ -142,7 +142,7 @@ def build(
     given = locals()  # the arguments by name
     check_counts(limit=limit, threads=threads)
     from shortcut_miner.diagnostics.vqa_ce.build import build as build_folder
-    from shortcut_miner.mining.sharding.run import Distribution
+    from shortcut_miner.mining.sharding.distribution import Distribution
 
     return build_folder(
         fields_from(VqaCeFiles, given),

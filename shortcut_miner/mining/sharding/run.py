@@ -16,17 +16,15 @@ from shortcut_miner.mining.executors import RETRIES, Engine, resolve_engine
 from shortcut_miner.mining.memory import left, spare
 from shortcut_miner.mining.sharding.archives import ERRORS
 from shortcut_miner.mining.sharding.counting import Counted, count_rows
+from shortcut_miner.mining.sharding.distribution import Distribution
 from shortcut_miner.mining.sharding.found import Head, find_heads, merged, missing_groups
 from shortcut_miner.mining.sharding.jobs import ShardJob, excess_text, mine_shard, room_for_rows
 from shortcut_miner.mining.sharding.plans import PLAN, Group, Plan, key_of, plan_shards, read_plan, write_plan
 from shortcut_miner.mining.sharding.suffixes import placed_rows
 from shortcut_miner.mining.threads import thread_count
-from shortcut_miner.options import check_counts
 from shortcut_miner.transactions import RowBlocks, Transactions
 from shortcut_miner.work_folders import one_run_in
 
-# What a row of a table takes at the peak of a build or a search in memory, measured on rows of 12 items.
-_BYTES_A_ROW = 1_500
 # So many shards a worker even out what estimates miss.
 _SHARDS_A_WORKER = 4
 _LOOK_SECONDS = 1.0
@@ -37,54 +35,6 @@ _MOST_SHOWN = 20
 _SLOW, _SLOW_SECONDS = 3.0, 10.0
 
 Found = dict[Group, list[Head]]  # what there is of each shard
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Distribution:
-    """Where and in how many parts to search; the result is the same for any.
-
-    Attributes
-    ----------
-    executor : str, Executor or None
-        See :func:`shortcut_miner.mining.executors.resolve_engine`. A script that asks for "local" or
-        "local[N]" needs ``if __name__ == "__main__":``.
-    shards : int, optional
-        How many parts; default: as few as memory allows, and some for each worker.
-    work : Path, optional
-        Folder for what is in between, on a disk that all workers share; what a run that was cut off has found
-        there is not searched again. One run at a time works in it. Default: a folder that is removed at
-        the end.
-    memory : int, optional
-        Bytes that this process, with its workers on this machine, may hold; on other machines each worker.
-    """
-
-    executor: str | Executor | None = None
-    shards: int | None = None
-    work: Path | None = None
-    memory: int | None = None
-
-    def __post_init__(self) -> None:
-        """Raise ConfigError for values without a meaning."""
-        check_counts(shards=self.shards, memory=self.memory)
-
-    @property
-    def is_asked(self) -> bool:
-        """Whether a search is to be cut into parts, whatever holds its rows."""
-        return (self.executor, self.shards, self.work) != (None, None, None)
-
-    @property
-    def executor_name(self) -> str | None:
-        """The engine's name, None for this process; raises as :func:`.executors.resolve_engine`."""
-        return None if self.executor is None else resolve_engine(self.executor, self.memory).name
-
-    @property
-    def limits(self) -> dict[str, int]:
-        """What a run record says of it under that name."""
-        return {} if self.memory is None else {"memory": self.memory}
-
-    def needs_files(self, rows: int) -> bool:
-        """Whether so many rows of a table go to files: if that is asked for, or memory does not hold them."""
-        return self.is_asked or self.memory is not None or rows * _BYTES_A_ROW > left()
 
 
 def mine_in_shards(

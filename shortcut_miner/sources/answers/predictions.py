@@ -10,6 +10,7 @@ from shortcut_miner.sources.answers.answer_column import ANSWER_NAMES, ID_NAMES
 from shortcut_miner.sources.answers.answer_rows import AnswerRows, Asked
 from shortcut_miner.sources.answers.formats import NESTED, PREDICTIONS
 from shortcut_miner.sources.answers.results import read_results
+from shortcut_miner.sources.known_formats import known_format
 from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.kinds import Content, find_format
 from shortcut_miner.sources.opening.reading import (
@@ -24,7 +25,6 @@ from shortcut_miner.sources.opening.reading import (
     without_bad,
 )
 from shortcut_miner.sources.opening.serialised import LISTS_NOTE, only_texts
-from shortcut_miner.sources.recognise import known_format
 
 REPEATED = "answer to a question answered already"
 _EXPECTED = (

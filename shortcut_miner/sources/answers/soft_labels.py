@@ -8,6 +8,7 @@ import polars as pl
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.answers.formats import SOFT_LABELS
 from shortcut_miner.sources.answers.label_rows import LabelRows
+from shortcut_miner.sources.known_formats import known_format
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.kinds import Content
 from shortcut_miner.sources.opening.reading import (
@@ -17,7 +18,6 @@ from shortcut_miner.sources.opening.reading import (
     finished,
     is_blank,
 )
-from shortcut_miner.sources.recognise import known_format
 
 _EXPECTED = (
     "soft labels JSON ([{question_id, label: {answer: weight}}] or {question_id: {answer: weight}}), "

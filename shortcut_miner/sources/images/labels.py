@@ -15,12 +15,12 @@ from shortcut_miner.sources.images.regions_flat import REGIONS_PARQUET
 from shortcut_miner.sources.images.regions_tsv import LXMERT_TSV
 from shortcut_miner.sources.images.scene_graphs import scene_reading
 from shortcut_miner.sources.images.several import files_of, joined
+from shortcut_miner.sources.known_formats import known_format
 from shortcut_miner.sources.opening.files import find_file, open_source
 from shortcut_miner.sources.opening.json_text import first_bytes
 from shortcut_miner.sources.opening.kinds import Content, Format, find_format
 from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
 from shortcut_miner.sources.opening.streams import start_of
-from shortcut_miner.sources.recognise import known_format
 
 _WHAT = "object labels"
 _ZIP = b"PK"  # a workbook: other archives are unpacked before their first bytes are looked at

@@ -18,6 +18,7 @@ from shortcut_miner.sources.images.scene_graph_rows import (
     plain_graphs,
 )
 from shortcut_miner.sources.images.several import all_files, joined
+from shortcut_miner.sources.known_formats import known_format
 from shortcut_miner.sources.opening.files import Source, open_source
 from shortcut_miner.sources.opening.ids import find_floats, id_problems, with_whole_ids
 from shortcut_miner.sources.opening.json_records import paused_gc
@@ -34,7 +35,6 @@ from shortcut_miner.sources.opening.reading import (
     settle,
 )
 from shortcut_miner.sources.opening.streams import start_of
-from shortcut_miner.sources.recognise import known_format
 
 _EXPECTED = f"{SCENE_GRAPHS} ({{image: {{width, height, objects}}}}) or {VISUAL_GENOME}"
 

@@ -13,6 +13,7 @@ import polars as pl
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.sources.images.several import all_files
+from shortcut_miner.sources.known_formats import known_format
 from shortcut_miner.sources.opening.files import FileFacts, facts_of_all, open_source
 from shortcut_miner.sources.opening.ids import with_whole_ids
 from shortcut_miner.sources.opening.kinds import Content
@@ -26,7 +27,6 @@ from shortcut_miner.sources.questions.gqa_questions import (
     read_questions_with_programs,
 )
 from shortcut_miner.sources.questions.vqa_questions import check_limit
-from shortcut_miner.sources.recognise import known_format
 
 _EXPECTED = f"{GQA_QUESTIONS} ({{id: {{question, imageId, ...}}}})"
 _SNIFFED_KEYS = (b'"imageId"', b'"question"')

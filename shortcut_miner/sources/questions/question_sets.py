@@ -27,6 +27,7 @@ import polars as pl
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.options import OnBadRow, option_name
 from shortcut_miner.schemas import Questions
+from shortcut_miner.sources.known_formats import known_format
 from shortcut_miner.sources.opening.files import open_source
 from shortcut_miner.sources.opening.kinds import Content, Format, find_format
 from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
@@ -35,7 +36,6 @@ from shortcut_miner.sources.questions.gqa import read_gqa_questions
 from shortcut_miner.sources.questions.tables import column_names, is_table, read_question_table
 from shortcut_miner.sources.questions.vqa import read_vqa
 from shortcut_miner.sources.questions.vqa_questions import check_limit
-from shortcut_miner.sources.recognise import known_format
 
 _ALONE = (*SETS, *GQA)  # hold their own answers
 _KINDS = ", ".join(one.kind for one in (*QUESTIONS, *_ALONE))

@@ -8,6 +8,7 @@ import polars as pl
 from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.schemas import Questions
+from shortcut_miner.sources.known_formats import check_no_other_kind
 from shortcut_miner.sources.opening.columns import Column, Kind, optional
 from shortcut_miner.sources.opening.files import Opened, open_source
 from shortcut_miner.sources.opening.flat_tables import FlatTable, some_record_has
@@ -24,7 +25,6 @@ from shortcut_miner.sources.opening.reading import (
 )
 from shortcut_miner.sources.opening.table_columns import read_columns
 from shortcut_miner.sources.questions.answer_lists import majority
-from shortcut_miner.sources.recognise import check_no_other_kind
 
 COLUMNS = (
     "question_id", "image_id", "question", "question_type", "answer_type", "answer", "answers", "split",

@@ -11,6 +11,7 @@ import polars as pl
 from shortcut_miner.columnar import columnar_form
 from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.options import OnBadRow
+from shortcut_miner.sources.known_formats import check_no_other_kind
 from shortcut_miner.sources.opening.columns import Column
 from shortcut_miner.sources.opening.containers import is_workbook
 from shortcut_miner.sources.opening.csv_text import decoded, header_names
@@ -31,7 +32,6 @@ from shortcut_miner.sources.opening.reading import (
     without_bad,
 )
 from shortcut_miner.sources.opening.table_columns import check_has_rows, read_columns
-from shortcut_miner.sources.recognise import check_no_other_kind
 
 Kind = Literal["id", "number", "index"]
 QUESTION_ID = "question_id"

@@ -10,6 +10,7 @@ import polars as pl
 from shortcut_miner.errors import SourceError, examples, problem_list
 from shortcut_miner.options import OnBadRow
 from shortcut_miner.schemas import Questions
+from shortcut_miner.sources.known_formats import known_format
 from shortcut_miner.sources.opening.files import in_background, open_source
 from shortcut_miner.sources.opening.ids import with_zeros_back
 from shortcut_miner.sources.opening.kinds import Content, Format
@@ -17,7 +18,6 @@ from shortcut_miner.sources.opening.reading import Reading, check_on_bad_row
 from shortcut_miner.sources.questions import vqa_annotations, vqa_questions
 from shortcut_miner.sources.questions.formats import ANNOTATIONS, QUESTIONS
 from shortcut_miner.sources.questions.vqa_questions import check_limit
-from shortcut_miner.sources.recognise import known_format
 
 _NO_ANNOTATION = "question without annotation"
 _OTHER_IMAGE = "annotation for another image than its question's"
