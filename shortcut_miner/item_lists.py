@@ -116,7 +116,7 @@ class ImageObjects:
     @cached_property
     def images(self) -> pl.Enum:
         """The ids of the images that have labels."""
-        return pl.Enum(self.labels["image_id"].unique().sort())
+        return pl.Enum(labelled_images(self.labels).sort())
 
     @cached_property
     def objects(self) -> ItemLists:
@@ -129,6 +129,12 @@ class ImageObjects:
         """Return the objects of images, those that `names`, if given, have; none for one without labels."""
         objects = self.objects if names is None else self.objects.within(names)
         return objects.taken(ids.cast(self.images, strict=False).to_physical())
+
+
+def labelled_images(labels: pl.DataFrame) -> pl.Series:
+    """Return the images of schemas.Labels in their order, each once."""
+    images = labels["image_id"]
+    return images.filter(images.ne_missing(images.shift())).unique(maintain_order=True)  # of few runs
 
 
 def certain_labels(labels: pl.DataFrame, score_threshold: float) -> pl.LazyFrame:

@@ -8,9 +8,10 @@ import polars as pl
 
 from shortcut_miner.datasets.inputs import InputFacts
 from shortcut_miner.diagnostics.vqa_ce.config import VqaCeConfig, VqaCeFiles
-from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, has_known_objects, labelled_images
+from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, has_known_objects
 from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables, open_tables, read_tables
 from shortcut_miner.errors import ConfigError, examples
+from shortcut_miner.item_lists import labelled_images
 from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.opening.files import in_background
@@ -77,7 +78,7 @@ def read_inputs(
         questions = (("training questions", train), ("validation questions", val))
         roles = [*readings]
         readings["detections"], labels = detections, detections.table
-        labelled = labels["image_id"].unique(maintain_order=True)
+        labelled = labelled_images(labels)
         for at, (split, table) in enumerate(questions):
             both = (readings[_role_of(at, roles)], readings["detections"])
             warnings.append(check_image_join(table["image_id"], labelled, left=split, readings=both))
@@ -117,10 +118,11 @@ def count_questions(inputs: VqaCeInputs, config: VqaCeConfig) -> dict[str, int]:
     """
     columns = {"images": "image_id"} if inputs.has_images else {}
     columns |= {"groups": GROUP} if GROUP in inputs.train.columns else {}
-    counts, labelled = {}, labelled_images(inputs.labels)
+    counts, labelled = {}, None if inputs.labels is None else labelled_images(inputs.labels)
     for split, name, table in (("train", "training", inputs.train), ("val", "validation", inputs.val)):
         counts[f"{split}_questions"] = len(table)
-        counts |= {f"{split}_{what}": table[column].n_unique() for what, column in columns.items()}
+        distinct = table.lazy().select(pl.col(one).n_unique() for one in columns.values()).collect()
+        counts |= {f"{split}_{what}": distinct[column].item() for what, column in columns.items()}
         is_known = has_known_objects(table, labelled, config)
         if is_known is not None:
             counts[f"{name}_questions_without_detections"] = int((~is_known).sum())

@@ -11,17 +11,12 @@ def cluster_column(questions: pl.DataFrame) -> str:
     return GROUP if GROUP in questions.columns else "image_id"
 
 
-def labelled_images(labels: pl.DataFrame | None) -> pl.Series | None:
-    """Return the images that schemas.Labels know, each once; None without labels."""
-    return None if labels is None else labels["image_id"].unique()
-
-
 def has_known_objects(
     questions: pl.DataFrame, labelled: pl.Series | None, config: VqaCeConfig
 ) -> pl.Series | None:
     """Return Boolean per question: whether its objects are known; None if objects are no items.
 
-    `labelled` are the images of a file of detections, see :func:`labelled_images`.
+    `labelled` are the images of a file of detections.
     """
     if config.items == "words":
         return None

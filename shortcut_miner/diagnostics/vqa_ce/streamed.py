@@ -27,12 +27,13 @@ from shortcut_miner.diagnostics.vqa_ce.cuts import (
 )
 from shortcut_miner.diagnostics.vqa_ce.inputs import read_detections, shared_groups_text
 from shortcut_miner.diagnostics.vqa_ce.prepared import EncodedQuestions, Prepared, image_objects, no_answers
-from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column, labelled_images
+from shortcut_miner.diagnostics.vqa_ce.questions import cluster_column
 from shortcut_miner.diagnostics.vqa_ce.tables import TABLE_ROLES, Tables
 from shortcut_miner.diagnostics.vqa_ce.tallies import QuestionTallies, ToTally
 from shortcut_miner.encoding_batches import encode_training_batches
 from shortcut_miner.errors import ShortcutMinerError
 from shortcut_miner.frame_blocks import DiskFrames
+from shortcut_miner.item_lists import labelled_images
 from shortcut_miner.mining.evidence.verdicts import is_held_out
 from shortcut_miner.mining.memory import left
 from shortcut_miner.mining.sharding.distribution import Distribution
@@ -201,15 +202,14 @@ def _make(
 ) -> dict[str, Any]:
     """Write rows to mine and questions; return what is known of them, which is written last."""
     labels = None if detections is None else detections.table
+    labelled = None if labels is None else labelled_images(labels)
     cut = _cut_of(tables, config, folder, limit, memory)
     columns = {"image_id": "images"} if tables.has_images else {}
     columns |= {GROUP: "groups"} if tables.has_groups else {}
     cluster = GROUP if tables.has_groups else "image_id"
     may_share = cut.val is not None and tables.train[0].takes(tables.wanted, "question_id")
     drawn = {cluster: columns.get(cluster, "")} if config.val_share else {}
-    asked = ToTally(
-        columns=columns | drawn, may_share=may_share, labelled=labelled_images(labels), config=config
-    )
+    asked = ToTally(columns=columns | drawn, may_share=may_share, labelled=labelled, config=config)
     names: Counter[str] = Counter()
     for cut_off in (one for one in folder.iterdir() if one.is_dir()):
         shutil.rmtree(cut_off)

@@ -6,6 +6,7 @@ Totals take rows + rules (per thread) of memory, whatever the number of hits.
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 
@@ -39,6 +40,7 @@ def match_totals(
 ) -> MatchTotals:
     """See :func:`shortcut_miner.mining.matcher.match_totals`."""
     projected = project(rules, transactions)
+    threads = threads or thread_count()
     by_rule = np.zeros((len(rules), 4), np.int64)
     by_row = kernels.no_tallies(len(transactions))
     for first, stop in blocks(len(transactions), _ROWS_A_BLOCK):
@@ -46,13 +48,12 @@ def match_totals(
             deliver(rules, projected, first, stop), rules,
             _targets(rules, transactions.classes[first:stop], accepted and accepted.part(first, stop)),
             _summands(rules, summands, first, stop),
-            Tallies(by_rule, by_row[first:stop], _NO_INTS, _NO_INTS), threads or thread_count(),
+            Tallies(by_rule, by_row[first:stop], _NO_INTS, _NO_INTS), threads,
         )  # fmt: skip
     by_row[:, 2:][by_row[:, 2:] == kernels.NO_RULE] = -1
-    fired, right, is_accepted, sums = np.ascontiguousarray(_by_number(rules, by_rule).T)
+    fired, right, is_accepted, *sums = _by_number(rules, by_rule[:, : 3 + (summands is not None)], threads)
     row_fired, row_right, best, best_right = np.ascontiguousarray(by_row.T)
-    sums = _NO_INTS if summands is None else sums
-    return MatchTotals(fired, right, is_accepted, row_fired, row_right, best, best_right, sums)
+    return MatchTotals(fired, right, is_accepted, row_fired, row_right, best, best_right, *sums)
 
 
 def sum_where_fired(
@@ -69,7 +70,8 @@ def sum_where_fired(
     summands = _summands(index, Summands(line, column, table, rows.weights), 0, len(rows))
     tallies = Tallies(by_rule, kernels.no_tallies(0), _NO_INTS, _NO_INTS)
     _match_block(block, index, _NO_TARGETS, summands, tallies, threads or thread_count())
-    return _by_number(index, by_rule[:, 3])
+    (sums,) = _by_number(index, by_rule[:, 3:], threads=1)
+    return sums
 
 
 def match_pairs(
@@ -115,11 +117,16 @@ def _summands(index: RuleIndex, summands: Summands | None, first: int, stop: int
     return Summands(lines, read_only(column[first:stop]), np.ascontiguousarray(table), weights[first:stop])
 
 
-def _by_number(index: RuleIndex, by_place: Ints) -> Ints:
-    """Return what is given per rule, by its place, by its number."""
-    numbered = np.empty(by_place.shape, np.int64)
-    numbered[index.trie.rules] = by_place
+def _by_number(index: RuleIndex, by_place: Ints, threads: int) -> list[Ints]:
+    """Return the columns of a table of rules by place, by the rules' numbers."""
+    numbered = [np.empty(len(index), np.int64) for _ in by_place.T]
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(partial(_put, index.trie.rules), numbered, by_place.T))
     return numbered
+
+
+def _put(places: Ints, out: Ints, values: Ints) -> None:
+    out[places] = values
 
 
 def _match_block(
