@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Self
 
 import numpy as np
@@ -27,7 +28,7 @@ from shortcut_miner.mining.evidence.significance import family_q, fisher_log10_p
 from shortcut_miner.mining.evidence.subsets import best_subsets
 from shortcut_miner.mining.matches import RuleTotals
 from shortcut_miner.mining.rules import MULTIMODAL, RuleArrays, modalities
-from shortcut_miner.mining.threads import blocks
+from shortcut_miner.mining.threads import blocks, thread_count
 from shortcut_miner.mining.trie import RuleIndex, index_for
 from shortcut_miner.transactions import GroupedBlocks, RowBlocks
 
@@ -136,10 +137,14 @@ class Evidence:
     def verdict_counts(self) -> dict[str | None, int]:
         """Return how many rules have each verdict."""
         found: Counter[str | None] = Counter()
-        for first, stop in blocks(len(self.rules), _RULES_A_BLOCK):
-            verdicts = self._lazy(slice(first, stop)).select("verdict").collect()
-            found.update(dict(verdicts["verdict"].value_counts().iter_rows()))
+        with ThreadPoolExecutor(thread_count()) as pool:
+            for counts in pool.map(self._count_verdicts, blocks(len(self.rules), _RULES_A_BLOCK)):
+                found.update(counts)
         return dict(found)
+
+    def _count_verdicts(self, part: tuple[int, int]) -> dict[str | None, int]:
+        verdicts = self._lazy(slice(*part)).select("verdict").collect()["verdict"]
+        return dict(verdicts.value_counts().iter_rows())
 
     def _lazy(self, place: slice) -> pl.LazyFrame:
         tables = {

@@ -1,6 +1,5 @@
 """Best subsets: rules and their subsets as distinct pairs (antecedent, answer), length by length."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from shortcut_miner.mining.memory import left
 from shortcut_miner.mining.rules import BestSubsets, RuleArrays
 from shortcut_miner.mining.threads import blocks, shares, thread_count
 from shortcut_miner.mining.trie import index_rules
+from shortcut_miner.row_merging import take_items
 from shortcut_miner.transactions import GroupedRows, RowBlocks, Transactions
 
 # The rules of a block have about this many subsets in all, which bounds memory. As each block is a pass over
@@ -24,6 +24,7 @@ _SUBSETS_A_BLOCK, _MOST_SUBSETS_A_BLOCK = 1 << 23, 1 << 25
 _SUBSETS_A_ROW = 20
 _BYTES_A_SUBSET, _PART_OF_MEMORY = 32, 8
 _PAIRS_A_TASK = 1 << 15
+_NODES_AT_ONCE = 1 << 16  # what is made on the way of so many stays in the cache
 _PADDING = np.iinfo(np.int32).max
 
 
@@ -31,7 +32,7 @@ class _Nodes(NamedTuple):
     """All mined antecedents, numbered by length and then as mined; see kernels_numba.subsets."""
 
     items: Numbers
-    child_starts: Ints
+    child_starts: Numbers
     parents: Numbers
     firsts: Ints
 
@@ -60,15 +61,28 @@ def best_subsets(
     vocabulary = training.vocabulary
     best = BestSubsets(*np.zeros((4, len(rules)), np.int64))
     subsets = np.left_shift(1, (rules.items >= 0).sum(axis=1))
+    count = max(1, -(-int(subsets.sum()) // _subsets_a_block(training)))
+    order = _by_answer(rules.answers, vocabulary.answer_counts, count)
     mined = _number_nodes(antecedents)
     with ThreadPoolExecutor(threads) as pool:
-        for part in shares(subsets, -(-int(subsets.sum()) // _subsets_a_block(training))):
-            block = np.arange(*part)
+        for part in shares(subsets[order], count):
+            block = order[slice(*part)]
             rungs = _rungs(rules.take(block), mined, antecedents.item_names, vocabulary.class_count, pool)
             counts = _counts(rungs, antecedents, training, threads)
             kinds = vocabulary.kinds_of(antecedents.item_names)
             _raise(rungs, counts, kinds, pool, block, best)
     return best
+
+
+def _by_answer(answers: Numbers, answer_counts: Ints, count: int) -> Ints:
+    """Return the rules in an order in which each of so many parts has about its own answers.
+
+    Rules share subsets with those of their answer alone, and count in its rows alone. Each part has frequent
+    and rare answers: threads share work by answers.
+    """
+    part = np.empty(len(answer_counts), np.uint16)
+    part[np.argsort(-answer_counts, kind="stable")] = np.arange(len(answer_counts)) % count
+    return np.argsort(part[answers], kind="stable")
 
 
 def _subsets_a_block(training: RowBlocks) -> int:
@@ -152,12 +166,14 @@ def _number_nodes(antecedents: Antecedents) -> _Nodes:
     levels = antecedents.levels
     firsts = np.concatenate(([0], np.cumsum([len(level.items) for level in levels])))
     items = np.concatenate([level.items for level in levels])
-    child_starts, parents = np.empty(len(items) + 1, np.int64), np.empty(len(items), np.int32)
+    child_starts, parents = np.empty(len(items) + 1, np.int32), np.empty(len(items), np.int32)
     child_starts[0], parents[0] = 1, 0
     for level, low, high in zip(levels, firsts, firsts[1:], strict=False):
-        np.add(level.starts[1:], high, out=child_starts[low + 1 : high + 1])
-        nodes, children = np.arange(low, high, dtype=np.int32), np.diff(level.starts)
-        parents[child_starts[low] : child_starts[high]] = np.repeat(nodes, children)
+        np.add(level.starts[1:], high, out=child_starts[low + 1 : high + 1], casting="same_kind")
+        for first, stop in blocks(len(level.items), _NODES_AT_ONCE):
+            nodes = np.arange(low + first, low + stop, dtype=np.int32)
+            children = np.diff(level.starts[first : stop + 1])
+            parents[child_starts[nodes[0]] : child_starts[nodes[-1] + 1]] = np.repeat(nodes, children)
     return _Nodes(items, child_starts, parents, firsts)
 
 
@@ -201,24 +217,28 @@ def _count_together(
     for part, answer, stop in zip(paths, classes, ends, strict=True):
         items[stop - len(part) : stop, 0] = item_count + answer
         items[stop - len(part) : stop, 1 : part.shape[1] + 1] = part
-    frequency = np.append(training.item_frequency, np.zeros(class_count + 1, np.int64))
+    frequency = np.append(training.item_frequency, np.zeros(class_count, np.int64))
+    is_wanted = np.zeros(class_count + 1, np.bool_)  # the last is for rows of no class
+    is_wanted[np.concatenate(classes)] = True
     line, ones = np.zeros(len(items), np.int32), np.ones((1, 1), np.int64)
     found, class_rows = np.zeros(len(items), np.int64), np.zeros(class_count, np.int64)
     index = index_rules(RuleArrays(items, line, found, found), frequency)
     for block in training.blocks():
         class_rows += class_counts(block)
-        column = np.zeros(len(block), np.int32)
-        found += sum_where_fired(index, _with_class_items(block), ones, line, column, threads)
+        rows = _with_class_items(block, np.flatnonzero(is_wanted[block.classes]))
+        column = np.zeros(len(rows), np.int32)
+        found += sum_where_fired(index, rows, ones, line, column, threads)
     return np.split(found, ends[:-1]), class_rows
 
 
-def _with_class_items(transactions: Transactions) -> Transactions:
-    """Return the rows with their class as a last item; the number after the last class stands for none."""
-    item_count, class_count = transactions.vocabulary.item_count, transactions.vocabulary.class_count
-    offsets = transactions.offsets + np.arange(len(transactions) + 1)
+def _with_class_items(transactions: Transactions, places: Ints) -> Transactions:
+    """Return the rows at `places` with their class as a last item."""
+    classes = transactions.classes[places]
+    starts, taken = take_items(transactions.offsets, transactions.items, places)
+    offsets = starts + np.arange(len(starts))
     is_class = np.zeros(offsets[-1], np.bool_)
     is_class[offsets[1:] - 1] = True
     items = np.empty(offsets[-1], np.int32)
-    items[~is_class] = transactions.items
-    items[is_class] = item_count + np.where(transactions.classes >= 0, transactions.classes, class_count)
-    return dataclasses.replace(transactions, offsets=offsets, items=items)
+    items[~is_class] = taken
+    items[is_class] = transactions.vocabulary.item_count + classes
+    return Transactions(offsets, items, classes, transactions.weights[places], transactions.vocabulary)

@@ -68,7 +68,7 @@ def distinct_pairs(
 
     Distinct pairs ascend by node. Counting sort by node, then one mark per answer: no hashing, no sorting.
     """
-    starts = np.concatenate(([0], np.cumsum(np.bincount(nodes, minlength=node_count))))
+    starts = np.zeros(node_count + 1, np.int32)
     marked_by, number_of = np.full((2, class_count), -1, np.int64)
     order, members, number = (np.empty(len(nodes), np.int32) for _ in range(3))
     size = mark_pairs(nodes, answers, starts, order, marked_by, number_of, members, number)
@@ -78,6 +78,10 @@ def distinct_pairs(
 @njit(**KERNEL)
 def mark_pairs(nodes, answers, starts, order, marked_by, number_of, members, number):
     """Fill the members and numbers of :func:`distinct_pairs`; return how many distinct pairs there are."""
+    for k in range(len(nodes)):
+        starts[nodes[k] + 1] += 1
+    for node in range(1, len(starts)):
+        starts[node] += starts[node - 1]
     for k in range(len(nodes)):
         place = _place(nodes[k])
         order[_place(starts[place])] = k
