@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
@@ -20,7 +20,6 @@ rows = st.lists(st.tuples(text, st.none() | text, st.integers(0, 2), st.integers
 
 
 @given(rows, st.integers(0, 30), st.integers(0, 2**40), st.sampled_from([1, 3, 2**30 + 1, 2**44]))
-@settings(deadline=None)
 def test_sums_equal_those_of_clusters_drawn_one_by_one(
     table: list[tuple[str, str | None, int, int]], resamples: int, seed: int, step: int
 ) -> None:
@@ -99,7 +98,6 @@ finite = st.floats(-1e6, 1e6) | st.just(np.nan)
 
 
 @given(arrays.arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(0, 60)), elements=finite))
-@settings(deadline=None)
 @pytest.mark.parametrize("level", [0.95, 0.5])
 def test_ends_are_quantiles_of_the_values_that_are_there(
     level: float, values: np.ndarray[tuple[int, int], np.dtype[np.float64]]

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.content_digest import RowSums, row_sums
@@ -86,13 +86,11 @@ def reference(rows: Sequence[tuple[Any, ...]]) -> tuple[int, int]:
     return sums[0] & MASK, sums[1] & MASK
 
 
-@settings(max_examples=200)
 @given(rows=ROWS)
 def test_sums_are_those_of_the_definition(rows: list[tuple[Any, ...]]) -> None:
     assert row_sums(table(rows)).sums == reference(rows)
 
 
-@settings(max_examples=100)
 @given(rows=ROWS, cut=st.integers(0, 8), seed=st.integers(0, 99))
 def test_neither_order_nor_parts_matter(rows: list[tuple[Any, ...]], cut: int, seed: int) -> None:
     shuffled = random.Random(seed).sample(rows, len(rows))
@@ -103,7 +101,6 @@ def test_neither_order_nor_parts_matter(rows: list[tuple[Any, ...]], cut: int, s
     assert (row_sums(filtered[0]) + row_sums(parts[1])).sha256() == row_sums(table(rows)).sha256()
 
 
-@settings(max_examples=200)
 @given(rows=ROWS, other=ROWS)
 def test_other_rows_have_another_digest(rows: list[tuple[Any, ...]], other: list[tuple[Any, ...]]) -> None:
     ours, theirs = (sorted(one, key=repr) for one in (rows, other))

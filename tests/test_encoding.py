@@ -4,7 +4,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner import transactions
@@ -99,7 +99,6 @@ class TestTopAnswers:
             assert keep_top_answers(table, 10, ties)["answer"].to_list() == ["a", "b"]
         assert keep_top_answers(table.clear(), 3).height == 0
 
-    @settings(max_examples=60, deadline=None)
     @given(answers=st.lists(ANSWERS | st.none(), max_size=30), top=st.integers(1, 5))
     def test_equals_plain_python(self, answers: list[str | None], top: int) -> None:
         table = questions(*(("1", "?", answer) for answer in answers))
@@ -189,7 +188,6 @@ class TestEncodeTraining:
         assert plain(rows) == [[], []]
         assert_typed(rows)
 
-    @settings(max_examples=60, deadline=None)
     @given(
         rows=st.lists(st.tuples(st.sampled_from("123"), st.lists(WORDS, max_size=6), ANSWERS), max_size=12),
         found=st.lists(st.tuples(st.sampled_from("124"), LABELS, st.floats(0, 1)), max_size=12),
@@ -265,7 +263,6 @@ class TestOwnItems:
             "Give all questions the same item columns."
         )
 
-    @settings(max_examples=60, deadline=None)
     @given(
         rows=st.lists(
             st.tuples(st.sampled_from("1234"), st.lists(WORDS, max_size=4), ANSWERS, ATTRIBUTES), max_size=12

@@ -4,7 +4,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.datasets.answers import fit_answers
@@ -40,7 +40,6 @@ ROWS = st.lists(st.tuples(st.sampled_from([*KNOWN, "x", "y"]), st.sampled_from("
     st.sampled_from(["error", "ignore"]),
     st.sampled_from(["error", "first", "last"]),
 )
-@settings(deadline=None)
 def test_against_a_plain_reading(
     models: list[list[list[tuple[str, str]]]], on_missing: str, on_extra: str, on_duplicate: str
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import ConfigError, SchemaError
@@ -108,7 +108,6 @@ def test_order_and_columns_of_the_summary() -> None:
     ]
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.permutations(range(40)), st.integers(0, 2**40))
 def test_row_order_changes_no_digit(order: list[int], seed: int) -> None:
     scored = score_table(6, 20, ("a", "b"))

@@ -104,11 +104,16 @@ def test_a_run_killed_at_any_operation_leaves_the_old_or_the_new(tmp_path: Path)
     assert journals > 5
 
 
-def test_whoever_finishes_may_be_killed_too(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> int:
+    """Return the first operation at which a run is killed when there is a journal."""
+    folder = tmp_path_factory.mktemp("first")
+    return next(number for number in range(1000) if _leaves_a_journal(folder / str(number), number))
+
+
+@pytest.mark.slow
+def test_whoever_finishes_may_be_killed_too(first: int, tmp_path: Path) -> None:
     """From every state that a run can be killed in, at every operation of the reader that finishes it."""
-    first = 0
-    while not _leaves_a_journal(tmp_path / f"find {first}", first):
-        first += 1
     tried, number = 0, first
     while _leaves_a_journal(tmp_path / f"run {number}", number):
         for second in range(1000):
@@ -129,51 +134,56 @@ def _leaves_a_journal(out: Path, number: int) -> bool:
     return killed_at(number, lambda: rebuild(out)) and (out / JOURNAL).exists()
 
 
-def half_renamed(out: Path) -> None:
-    """Leave a folder as a run that was killed between two renames: a.txt has its name, c.txt has not."""
-    number = 0
-    while not (_leaves_a_journal(out, number) and (out / "a.txt").read_text() == NEW["a.txt"]):
+@pytest.fixture(scope="module")
+def between_renames(first: int, tmp_path_factory: pytest.TempPathFactory) -> int:
+    """Return an operation that is between two renames: a.txt has its name, c.txt has not."""
+    number = first
+    while True:
+        out = tmp_path_factory.mktemp("renames") / "out"
+        assert _leaves_a_journal(out, number)
+        if (out / "a.txt").read_text() == NEW["a.txt"]:
+            return number
         number += 1
-        for path in sorted(out.rglob("*"), reverse=True):
-            path.rmdir() if path.is_dir() else path.unlink()
 
 
-def test_what_the_user_changes_before_a_run_is_finished_is_kept(tmp_path: Path) -> None:
-    half_renamed(tmp_path)
-    (tmp_path / "c.txt").write_text("mine")
+@pytest.fixture
+def half_renamed(between_renames: int, tmp_path: Path) -> Path:
+    """Return a folder as a run that was killed between two renames leaves it."""
+    assert _leaves_a_journal(tmp_path, between_renames)
+    return tmp_path
+
+
+def test_what_the_user_changes_before_a_run_is_finished_is_kept(half_renamed: Path) -> None:
+    (half_renamed / "c.txt").write_text("mine")
     told = r"c\.txt: got a file changed since a run was stopped that was to replace it"
     with pytest.raises(SourceError, match=told):
-        finish_interrupted(tmp_path)
+        finish_interrupted(half_renamed)
     with pytest.raises(SourceError, match=told):
-        check_target(tmp_path, command="test build", config={}, names=("a.txt",))
-    assert (tmp_path / "c.txt").read_text() == "mine"
-    (tmp_path / "c.txt").unlink()
-    (tmp_path / "gone.txt").write_text("mine")  # was to be removed
-    (tmp_path / "a.txt").write_text("mine")  # was renamed already
-    finish_interrupted(tmp_path)
-    found = contents(tmp_path)
+        check_target(half_renamed, command="test build", config={}, names=("a.txt",))
+    assert (half_renamed / "c.txt").read_text() == "mine"
+    (half_renamed / "c.txt").unlink()
+    (half_renamed / "gone.txt").write_text("mine")  # was to be removed
+    (half_renamed / "a.txt").write_text("mine")  # was renamed already
+    finish_interrupted(half_renamed)
+    found = contents(half_renamed)
     assert (found["gone.txt"], found["a.txt"], found["c.txt"]) == (b"mine", b"mine", b"new c")
 
 
-def test_a_staging_folder_that_is_gone(tmp_path: Path) -> None:
-    half_renamed(tmp_path)
-    (staging,) = tmp_path.glob(".shortcut-miner-staging-*")
+def test_a_staging_folder_that_is_gone(half_renamed: Path) -> None:
+    (staging,) = half_renamed.glob(".shortcut-miner-staging-*")
     (staging / "c.txt").unlink()
     with pytest.raises(SourceError, match=r"got a run that was stopped, and no c\.txt any more"):
-        finish_interrupted(tmp_path)
+        finish_interrupted(half_renamed)
 
 
-def test_a_decided_run_whose_files_are_all_gone_is_as_if_it_never_was(tmp_path: Path) -> None:
-    number = 0
-    while not _leaves_a_journal(tmp_path / str(number), number):
-        number += 1
-    out = tmp_path / str(number)
-    (staging,) = out.glob(".shortcut-miner-staging-*")
+def test_a_decided_run_whose_files_are_all_gone_is_as_if_it_never_was(first: int, tmp_path: Path) -> None:
+    assert _leaves_a_journal(tmp_path, first)
+    (staging,) = tmp_path.glob(".shortcut-miner-staging-*")
     for path in staging.iterdir():
         path.unlink()
     staging.rmdir()
-    assert state_of(out) == "old"
-    assert not (out / JOURNAL).exists()
+    assert state_of(tmp_path) == "old"
+    assert not (tmp_path / JOURNAL).exists()
 
 
 def journal(name: str, *, staging: str = ".shortcut-miner-staging-x", **change: Any) -> str:
@@ -309,10 +319,9 @@ def test_a_run_whose_journal_can_not_be_read_keeps_its_files(
 
 
 def test_files_that_can_not_be_seen_are_not_taken_as_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    half_renamed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another user's staging folder is closed to all others."""
-    half_renamed(tmp_path)
     seen = Path.lstat
 
     def closed(path: Path) -> os.stat_result:
@@ -323,17 +332,15 @@ def test_files_that_can_not_be_seen_are_not_taken_as_gone(
     with monkeypatch.context() as patched:
         patched.setattr(Path, "lstat", closed)
         with pytest.raises(SourceError, match=r"\(Permission denied\).*Let somebody who may write"):
-            finish_interrupted(tmp_path)
-    assert state_of(tmp_path) == "new"
+            finish_interrupted(half_renamed)
+    assert state_of(half_renamed) == "new"
 
 
-def test_a_reader_who_may_not_write_says_who_can(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    half_renamed(tmp_path)
-
+def test_a_reader_who_may_not_write_says_who_can(half_renamed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def forbidden(path: Path, target: Path) -> Path:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "replace", forbidden)
     told = r"got a folder whose last run was stopped .*\(Permission denied\).*Let somebody who may write"
     with pytest.raises(SourceError, match=told):
-        finish_interrupted(tmp_path)
+        finish_interrupted(half_renamed)

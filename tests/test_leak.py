@@ -5,7 +5,7 @@ import math
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import ConfigError, SchemaError
@@ -89,7 +89,6 @@ WORDS = st.lists(st.sampled_from(["bus", "sky", "cat"]), min_size=1, max_size=3)
 ANSWERS = st.sampled_from(["red", "blue", "green"])
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(WORDS, ANSWERS, ANSWERS, st.integers(0, 2)), min_size=2, max_size=12))
 def test_the_prior_counts_other_folds(rows: list[tuple[str, str, str, int]]) -> None:
     texts, own, asked, fold = (list(one) for one in zip(*rows, strict=True))

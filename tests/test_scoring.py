@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import ConfigError, SchemaError
@@ -82,7 +82,6 @@ question = st.one_of(
 
 
 @pytest.mark.parametrize("scorer", ["vqa-official", "vqa-normalized"])
-@settings(deadline=None)
 @given(questions=st.lists(question, max_size=6))
 def test_accuracy_equals_the_mean_over_leave_one_out_subsets(scorer: str, questions: list[Question]) -> None:
     assert accuracies(questions, scorer) == [plain_accuracy(one, scorer) for one in questions]

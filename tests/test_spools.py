@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import polars as pl
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shortcut_miner import spools
@@ -68,7 +68,6 @@ def test_a_writer_can_free_what_was_gathered() -> None:
     assert found == [None]
 
 
-@settings(max_examples=200)
 @given(keys=st.lists(KEYS, max_size=40), cuts=CUTS, memory=st.sampled_from([1, SMALL, LARGE]))
 @example(keys=["a"] * 40, cuts=[7, 20], memory=1)
 @example(keys=["b"] * 5 + ["a"] * 30 + ["c"] * 5, cuts=[3, 3, 30], memory=1)
@@ -106,7 +105,6 @@ def test_little_is_read_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert max(sizes) < memory / 2
 
 
-@settings(max_examples=100)
 @given(keys=st.lists(KEYS | st.none(), max_size=40), cuts=CUTS, memory=st.sampled_from([1, LARGE]))
 def test_keys_are_told_apart(keys: list[str | None], cuts: list[int], memory: int) -> None:
     table = numbered(keys)
@@ -125,7 +123,6 @@ def test_keys_are_told_apart(keys: list[str | None], cuts: list[int], memory: in
     assert pl.concat(repeated).sort("row").equals(expected)
 
 
-@settings(max_examples=100)
 @given(keys=st.lists(KEYS | st.none(), max_size=40), cuts=CUTS, memory=st.sampled_from([1, LARGE]))
 def test_distinct_rows_are_counted(keys: list[str | None], cuts: list[int], memory: int) -> None:
     table = pl.DataFrame(

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner import storage
@@ -52,7 +52,6 @@ def table(rows: list[tuple[object, ...]]) -> pl.DataFrame:
     return pl.DataFrame([(f"{k:02}", *row) for k, row in enumerate(rows)], schema=COLUMNS, orient="row")
 
 
-@settings(max_examples=60, deadline=None)
 @given(rows=ROWS, other=ROWS, seed=st.integers(0, 99))
 def test_content_digests(rows: list[tuple[object, ...]], other: list[tuple[object, ...]], seed: int) -> None:
     one, two = table(rows), table(other)
@@ -125,7 +124,6 @@ def test_only_runs_are_sorted_where_that_is_all(monkeypatch) -> None:
     assert row_order(frame, ("one", "number")).to_list() == [3, 4, 0, 1, 2]
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     rows=st.lists(
         st.tuples(

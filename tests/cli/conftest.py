@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from cli.commands import Ran, RunCli, options
+from cli.writers import Inputs, write_inputs
 
 from shortcut_miner.cli.run import run
 from shortcut_miner.demo import DemoWorld, write_demo_world
@@ -29,6 +30,11 @@ def run_cli(capfd: pytest.CaptureFixture[str]) -> RunCli:
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> DemoWorld:
     return write_demo_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="session")
+def inputs(world: DemoWorld, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
+    return write_inputs(world, tmp_path_factory.mktemp("inputs"))
 
 
 @pytest.fixture(scope="session")

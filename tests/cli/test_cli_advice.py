@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -118,8 +119,13 @@ def definitions(node: ast.stmt) -> Iterator[tuple[str, ast.AST]]:
 MODULES = read_modules()
 
 
-def used_by(place: Place) -> Iterator[Place]:
-    """Yield the places of the package that a function, class or table uses, by their names."""
+@cache
+def used_by(place: Place) -> frozenset[Place]:
+    """Return the places of the package that a function, class or table uses, by their names."""
+    return frozenset(_used_by(place))
+
+
+def _used_by(place: Place) -> Iterator[Place]:
     module = MODULES[place[0]]
     for node in ast.walk(module.defined[place[1]]):
         if isinstance(node, ast.Name):
@@ -145,7 +151,7 @@ def resolved(place: Place) -> Iterator[Place]:
 def reached(start: Place) -> set[Place]:
     seen, waiting = {start}, [start]
     while waiting:
-        new = set(used_by(waiting.pop())) - seen - NOT_FOLLOWED
+        new = used_by(waiting.pop()) - seen - NOT_FOLLOWED
         seen |= new
         waiting += new
     return seen
@@ -163,6 +169,7 @@ def texts_of(place: Place) -> Iterator[str]:
             yield one.value
 
 
+@cache
 def advised(place: Place) -> set[str]:
     """Return the options that texts of a place name, but for those of commands that the same text names."""
     return {option for text in texts_of(place) for option in OPTION.findall(text)} - {
@@ -191,6 +198,7 @@ def entry(command: Command) -> Place:
     return command.function.__module__, command.function.__name__
 
 
+@cache
 def options_of(command: Command) -> set[str]:
     app = build_app()
     for word in command.words:

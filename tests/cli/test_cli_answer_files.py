@@ -12,19 +12,11 @@ from cli.commands import RunCli
 
 import shortcut_miner as sm
 from shortcut_miner.cli.options import file_lists
-from shortcut_miner.demo.run import run_demo
 from shortcut_miner.errors import ConfigError, SourceError
 from shortcut_miner.rooms import WORDS
 from shortcut_miner.sources.answers.answer_folders import files_in
 
 LEANING = "shortcut_model"
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("answers") / "demo"
-    run_demo(out)
-    return out
 
 
 def halves(file: Path, folder: Path) -> list[Path]:
@@ -85,6 +77,7 @@ def test_a_score_tells_how_many_models_are_read(
     assert any(text.startswith("score") for text in told[told.index(reading[-1]) :])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("room", WORDS)
 def test_halves_score_as_the_whole(room: str, demo: Path, run_cli: RunCli, tmp_path: Path) -> None:
     folder, files, score = rooms(demo)[room]

@@ -8,19 +8,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 from cli.commands import RunCli, contents
-from cli.writers import WRITERS, Inputs, Tokens, write_inputs
+from cli.writers import WRITERS, Inputs, Tokens
 
 from shortcut_miner.claims import CLAIM
 from shortcut_miner.cli.run import run
-from shortcut_miner.demo import DemoWorld
 from shortcut_miner.storage import MANIFEST, RUN_RECORD
 
 each_writer = pytest.mark.parametrize("name", WRITERS)
-
-
-@pytest.fixture(scope="module")
-def inputs(world: DemoWorld, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
-    return write_inputs(world, tmp_path_factory.mktemp("inputs"))
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +47,7 @@ def a_table(folder: Path) -> str:
     return "questions.parquet" if "questions.parquet" in names else names[0]
 
 
+@pytest.mark.sample(5)
 @each_writer
 def test_somebodys_file(
     name: str, inputs: Inputs, written: Callable[[str], Path], run_cli: RunCli, tmp_path: Path
@@ -83,6 +78,7 @@ def test_a_file_of_an_earlier_run_that_was_changed(
     check_both_refused(run_cli, told, *WRITERS[name](inputs)[0], out=out)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", [name for name in WRITERS if name != "recipe"])  # it learns of options later
 def test_an_earlier_run_of_other_options(
     name: str, inputs: Inputs, written: Callable[[str], Path], run_cli: RunCli, tmp_path: Path
@@ -122,6 +118,7 @@ def test_an_input_among_the_outputs(
     check_both_refused(run_cli, told, *tokens, out=tmp_path)
 
 
+@pytest.mark.sample(4)
 @each_writer
 def test_where_a_real_run_would_write_nothing_is_written(
     name: str, inputs: Inputs, written: Callable[[str], Path], run_cli: RunCli, tmp_path: Path
@@ -245,6 +242,7 @@ NO_FOLDERS = {
 }
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("kind", NO_FOLDERS)
 @each_writer
 def test_a_place_where_no_folder_can_be_made(
@@ -295,6 +293,7 @@ def test_a_demo_beside_the_files_of_one_room(inputs: Inputs, run_cli: RunCli, tm
     check_both_refused(run_cli, f"got a folder with a {MANIFEST}, expected none", "demo", out=tmp_path)
 
 
+@pytest.mark.sample(5)
 @each_writer
 def test_a_name_that_libraries_read_as_a_pattern(
     name: str, inputs: Inputs, run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

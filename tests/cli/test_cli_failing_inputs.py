@@ -421,6 +421,7 @@ def damaged_files() -> list[str]:
     return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("name", damaged_files())
 def test_damaged_files_end_in_words(
     name: str, failing: Path, built: Path, run_cli: RunCli, tmp_path: Path

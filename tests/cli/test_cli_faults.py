@@ -14,20 +14,14 @@ from pathlib import Path
 
 import pytest
 from cli.commands import CHECKOUT, Ran, RunCli, contents, start_cli, without_notice
-from cli.writers import WRITERS, Inputs, Tokens, write_inputs
+from cli.writers import WRITERS, Inputs, Tokens
 
 from shortcut_miner.cli.run import run
-from shortcut_miner.demo import DemoWorld
 from shortcut_miner.sources.opening import flat_tables, streams
 from shortcut_miner.sources.opening.files import FileFacts, file_facts
 
 each_writer = pytest.mark.parametrize("name", WRITERS)
 UNCHANGED = "Earlier results are unchanged"
-
-
-@pytest.fixture(scope="module")
-def inputs(world: DemoWorld, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
-    return write_inputs(world, tmp_path_factory.mktemp("inputs"))
 
 
 class Case:
@@ -94,6 +88,7 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
         subprocess.run(["umount", folder], check=True)
 
 
+@pytest.mark.sample(6)
 @each_writer
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.95])
 def test_a_full_disk(name: str, share: float, cases: Cases, run_cli: RunCli, tmp_path: Path) -> None:
@@ -120,6 +115,7 @@ def limited(kind: int, most: int) -> Iterator[None]:
         resource.setrlimit(kind, before)
 
 
+@pytest.mark.sample(4)
 @each_writer
 @pytest.mark.parametrize("share", [0.1, 0.99])
 def test_a_quota(name: str, share: float, cases: Cases, run_cli: RunCli, tmp_path: Path) -> None:
@@ -136,6 +132,7 @@ def test_a_quota(name: str, share: float, cases: Cases, run_cli: RunCli, tmp_pat
 # ---- no permission ----
 
 
+@pytest.mark.sample(3)
 @each_writer
 def test_a_disk_that_is_read_only(name: str, cases: Cases, run_cli: RunCli, tmp_path: Path) -> None:
     case = cases(name)
@@ -180,6 +177,7 @@ def spawned(before: list[str], *tokens: object, out: Path) -> Ran:
 # ---- few of something ----
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["vqa-ce build", "rad score", "swapmix build", "mine"])
 @pytest.mark.parametrize("most", [5, 8, 12])
 def test_few_open_files(name: str, most: int, cases: Cases, run_cli: RunCli, tmp_path: Path) -> None:
@@ -193,6 +191,7 @@ def test_few_open_files(name: str, most: int, cases: Cases, run_cli: RunCli, tmp
     case.finish(run_cli, out)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["vqa-ce build", "vqa-ce score", "swapmix build", "mine"])
 @pytest.mark.parametrize("megabytes", [400, 900])
 def test_little_address_space(
@@ -289,6 +288,7 @@ def somebody_at_work(out: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+@pytest.mark.sample(4)
 @each_writer
 def test_a_folder_in_which_another_run_is_at_work(
     name: str, cases: Cases, run_cli: RunCli, tmp_path: Path
@@ -319,6 +319,7 @@ def test_two_runs_at_once(cases: Cases, tmp_path: Path) -> None:
 # ---- stopped ----
 
 
+@pytest.mark.sample(4)
 @each_writer
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM], ids=lambda one: one.name)
 def test_a_run_that_is_killed_while_it_writes(

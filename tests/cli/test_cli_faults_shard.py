@@ -8,15 +8,9 @@ from pathlib import Path
 import pytest
 from cli.commands import RunCli, contents, start_cli
 from cli.test_cli_faults import check_refused, limited
-from cli.writers import Inputs, Tokens, write_inputs
+from cli.writers import Inputs, Tokens
 
-from shortcut_miner.demo import DemoWorld
 from shortcut_miner.storage import RUN_RECORD
-
-
-@pytest.fixture(scope="module")
-def inputs(world: DemoWorld, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
-    return write_inputs(world, tmp_path_factory.mktemp("inputs"))
 
 
 def killed_when(is_time: Callable[[], bool], *tokens: object) -> None:
@@ -28,6 +22,7 @@ def killed_when(is_time: Callable[[], bool], *tokens: object) -> None:
         process.communicate()
 
 
+@pytest.mark.slow
 def test_cutting_into_shards_that_fails_or_is_killed_is_repeated(
     inputs: Inputs, run_cli: RunCli, tmp_path: Path
 ) -> None:

@@ -163,6 +163,7 @@ def write_images(demo: Path) -> None:
         Image.new("RGB", size, "grey").save(demo / "images" / f"{image_id}.png")
 
 
+@pytest.mark.slow
 def test_the_examples_run_after_the_demo(
     run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

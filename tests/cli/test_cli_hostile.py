@@ -81,6 +81,7 @@ def zipped(**members: bytes) -> bytes:
     return packed.getvalue()
 
 
+@pytest.mark.sample(20)
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("how", BYTES)
 def test_unreadable_files(how: str, role: str, run_cli: RunCli, earlier: Path, tmp_path: Path) -> None:
@@ -367,6 +368,7 @@ def test_bad_records_are_an_error(how: str, run_cli: RunCli, earlier: Path, tmp_
     check_refused(ran, [str(files[role]), "--on-bad-row skip", *told], out, contents(earlier))
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("how", RECORDS)
 def test_bad_records_are_counted_and_skipped_on_request(how: str, run_cli: RunCli, tmp_path: Path) -> None:
     spoil, _, _, dropped = RECORDS[how]

@@ -95,6 +95,7 @@ STOPS = [(moment, number) for moment in MOMENTS for number in (signal.SIGINT, si
 STOPS.append(("writing the last table", signal.SIGTERM))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(("moment", "number"), STOPS, ids=lambda value: getattr(value, "name", value))
 def test_a_run_that_is_stopped(
     moment: str,
@@ -164,6 +165,7 @@ def test_pressing_twice_ends_the_process_at_once(world_files: Files, built: Path
     check_complete_files(out)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("seconds", [0.5, 3.0])
 def test_nothing_follows_the_message_while_kernels_compile(
     seconds: float, tmp_path: Path, built: Path, world_files: Files

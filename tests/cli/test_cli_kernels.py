@@ -104,6 +104,7 @@ def test_a_build_needs_every_file_whose_cache_it_looks_for(built: Path, world_fi
     assert json.loads(needed) == kernels.kernel_names()
 
 
+@pytest.mark.slow
 def test_mining_needs_the_files_that_it_names(tmp_path: Path) -> None:
     table, work = tmp_path / "t.csv", str(tmp_path / "work")
     table.write_text("w,answer\n" + "a b c,x\n" * 9)
@@ -222,6 +223,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 def test_compiled_kernels_are_taken_without_what_compiles_them(tmp_path: Path) -> None:
     table, folder = tmp_path / "t.csv", str(tmp_path / "cache")
     table.write_text("w,answer\n" + "a b c,x\n" * 9)

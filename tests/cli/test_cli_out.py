@@ -96,6 +96,7 @@ def test_out_is_on_a_read_only_disk(run_cli: RunCli, files: Files, tmp_path: Pat
     assert ran.err.startswith(f"error: --out {disk / 'out'}: got a folder that can't be written")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("pages", [1, 3, 5, 7, 9, 11])
 def test_the_disk_is_full(pages: int, run_cli: RunCli, files: Files, tmp_path: Path) -> None:
     """Whatever file finds no room, earlier results are whole and nothing else is left."""
@@ -114,6 +115,7 @@ def test_the_disk_is_full(pages: int, run_cli: RunCli, files: Files, tmp_path: P
         assert contents(out) == before
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("keep_matches", [False, True])
 @pytest.mark.parametrize("after", range(0, 16, 3))
 def test_the_disk_fills_up_while_writing(

@@ -7,17 +7,7 @@ import sys
 from pathlib import Path
 
 import polars as pl
-import pytest
 from cli.commands import CHECKOUT, RunCli, contents
-
-from shortcut_miner.demo.run import run_demo
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("pairs-demo")
-    run_demo(out)
-    return out
 
 
 def test_a_build_says_what_was_read_and_found(demo: Path, run_cli: RunCli, tmp_path: Path) -> None:

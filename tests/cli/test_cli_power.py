@@ -6,21 +6,15 @@ from pathlib import Path
 import polars as pl
 import pytest
 from cli.commands import RunCli
-from cli.writers import Inputs, write_inputs
+from cli.writers import Inputs
 
 from shortcut_miner import power
-from shortcut_miner.demo import DemoWorld
 from shortcut_miner.errors import ConfigError
 from shortcut_miner.scoring.least_difference import least_difference_note
 from shortcut_miner.scoring.paired_power import paired_power
 from shortcut_miner.scoring.power_config import PowerConfig
 
 NUMBERS = ("power", "--n", 3169, "--discordant", 0.2)
-
-
-@pytest.fixture(scope="module")
-def inputs(world: DemoWorld, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
-    return write_inputs(world, tmp_path_factory.mktemp("inputs"))
 
 
 def two_models(inputs: Inputs) -> tuple[object, ...]:

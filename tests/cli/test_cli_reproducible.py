@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from cli.commands import CHECKOUT, contents, without_notice
-from cli.writers import WRITERS, Inputs, Tokens, write_inputs
+from cli.writers import WRITERS, Inputs, Tokens
 
-from shortcut_miner.demo import DemoWorld
+pytestmark = pytest.mark.slow
 
 # A command line an argument, its words in lines: the shell's bytes, in whatever encoding Python takes them.
 PROGRAM = """
@@ -40,11 +40,6 @@ THERE = {
     "LANG": "C",
     "COLUMNS": "200",
 }
-
-
-@pytest.fixture(scope="module")
-def inputs(world: DemoWorld, tmp_path_factory: pytest.TempPathFactory) -> Inputs:
-    return write_inputs(world, tmp_path_factory.mktemp("inputs"))
 
 
 def run_all(commands: dict[str, Tokens], out: Path, variables: dict[str, str], cwd: Path) -> None:

@@ -8,15 +8,6 @@ from pathlib import Path
 import pytest
 from cli.commands import CHECKOUT, RunCli, contents
 
-from shortcut_miner.demo.run import run_demo
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("resplit-demo")
-    run_demo(out)
-    return out
-
 
 def inputs(demo: Path) -> tuple[object, ...]:
     world = demo / "world"

@@ -54,6 +54,7 @@ def mine_all(run_cli: RunCli, work: str, numbers: range) -> None:
         assert run_cli("mine", "--work", work, "--shard", number).code == 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("way", WAYS)
 def test_ways_through_files_give_the_same_bytes(way: str, table: Path, run_cli: RunCli) -> None:
     whole = run_cli("mine", table, *SEARCH, "--out", "whole")

@@ -48,13 +48,6 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> OnTerminal:
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("demo")
-    assert run(["demo", "--out", str(out), "--quiet"]) == 0
-    return out
-
-
-@pytest.fixture(scope="session")
 def long_words(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a table of labels of 30 letters and more."""
     path = tmp_path_factory.mktemp("long") / "long.csv"
@@ -136,6 +129,7 @@ def words_in(text: str) -> set[str]:
     return {word for word in words if set(word) != {"─"}}
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_word_and_no_number_is_broken(
     command: str,

@@ -290,6 +290,7 @@ def test_demo_finds_what_was_planted(
     assert written >= {"world", "vqa-ce", "vqa-ce-scores"}
 
 
+@pytest.mark.slow
 def test_demo_as_json_and_dry(run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ran = run_cli("demo", "--dry-run", "--format", "json", "--seed", 5)

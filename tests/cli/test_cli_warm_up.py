@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from cli.commands import CHECKOUT
 
 
@@ -15,6 +16,7 @@ def warm_up(cache: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
 
 
+@pytest.mark.slow
 def test_every_kernel_is_compiled_and_none_twice(tmp_path: Path) -> None:
     first = warm_up(tmp_path, "--format", "json")
     assert first.returncode == 0, first.stderr

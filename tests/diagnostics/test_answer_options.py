@@ -15,7 +15,6 @@ from diagnostics.room_cases import MODEL
 import shortcut_miner as sm
 from shortcut_miner.cli.run import run
 from shortcut_miner.datasets.reports import ScoreReport
-from shortcut_miner.demo.run import run_demo
 from shortcut_miner.errors import ConfigError, SchemaError, ShortcutMinerError, SourceError
 from shortcut_miner.options import AnswerOptions
 
@@ -73,11 +72,9 @@ ROOMS = (
 each_room = pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.name)
 
 
-@pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("demo")
-    run_demo(out)
-    return out
+@pytest.fixture
+def out(demo: Path) -> Path:
+    return demo
 
 
 def records_of(path: Path) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ import shortcut_miner as sm
 from shortcut_miner import rooms
 from shortcut_miner.datasets import scores
 from shortcut_miner.datasets.reports import BuildReport
-from shortcut_miner.demo.run import run_demo
+from shortcut_miner.demo.run import DemoReport
 from shortcut_miner.diagnostics.swapmix import plan_table
 from shortcut_miner.errors import ConfigError, SchemaError, SourceError
 from shortcut_miner.exports.questions import read_question_sets
@@ -39,9 +39,8 @@ Built = Callable[[Room], tuple[BuildReport, Path]]
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    out = tmp_path_factory.mktemp("demo")
-    return Demo(run_demo(out).world, out)
+def demo(demo_run: DemoReport) -> Demo:
+    return Demo(demo_run.world, demo_run.world.val_questions.parents[1])
 
 
 @pytest.fixture(scope="session")
@@ -81,6 +80,7 @@ def test_a_whole_folder_reads_and_scores(room: Room, built: Built, demo: Demo) -
     assert room.score(demo, folder, None).scores.height > 0
 
 
+@pytest.mark.sample(12)
 @each_room
 @pytest.mark.parametrize("damage", ["missing", "truncated", "foreign", "broken provenance", "a list"])
 def test_damaged_tables(room: Room, built: Built, demo: Demo, tmp_path: Path, damage: str) -> None:
@@ -237,6 +237,7 @@ def test_the_run_record_says_what_ran(room: Room, demo: Demo, built: Built, tmp_
 # ---- a folder that is there already ----
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_a_build_starts_only_where_it_may_write(
     room: Room, demo: Demo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -287,6 +288,7 @@ def test_other_inputs_are_noted(room: Room, demo: Demo, tmp_path: Path) -> None:
     assert note in json.loads((out / "run.json").read_text(encoding="utf-8"))["notes"]
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_scores_start_only_where_they_may_be_written(
     room: Room, demo: Demo, built: Built, tmp_path: Path
@@ -310,6 +312,7 @@ def test_scores_start_only_where_they_may_be_written(
     assert (out / "scores.md").read_text(encoding="utf-8") == "my notes"
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_scores_record_their_build(room: Room, demo: Demo, tmp_path: Path) -> None:
     folder, out = tmp_path / "folder", tmp_path / "out"
@@ -401,6 +404,7 @@ def test_scores_are_verified(room: Room, demo: Demo, tmp_path: Path) -> None:
 # ---- for other programs ----
 
 
+@pytest.mark.sample(2)
 @each_room
 def test_every_table_opens_with_load_dataset(room: Room, built: Built, tmp_path: Path) -> None:
     _, folder = built(room)
@@ -521,6 +525,7 @@ def test_a_report_finds_its_tables_from_another_folder(
     assert report.rules.height > 0
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_a_report_does_not_show_what_another_build_wrote_since(
     room: Room, demo: Demo, tmp_path: Path
@@ -615,6 +620,7 @@ def test_every_room_is_tested_here() -> None:
     assert tuple(room.name for room in ROOMS) == rooms.NAMES
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_a_front_is_not_shadowed_by_its_own_modules(room: Room) -> None:
     code = (
@@ -734,6 +740,7 @@ def test_public_names_are_what_dir_shows() -> None:
         assert dir(getattr(sm, name)) == sorted(getattr(sm, name).__all__)
 
 
+@pytest.mark.slow
 def test_a_users_script_sees_types(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(

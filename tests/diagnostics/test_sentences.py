@@ -10,17 +10,9 @@ import pytest
 import shortcut_miner as sm
 from shortcut_miner import rooms
 from shortcut_miner.datasets.reports import ScoreReport
-from shortcut_miner.demo.run import run_demo
 from shortcut_miner.errors import ConfigError
 
 MODEL = "grounded_model"
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("demo")
-    run_demo(out)
-    return out
 
 
 def as_sentences(source: Path, target: Path) -> Path:
@@ -82,6 +74,7 @@ def test_sentences_are_told_and_short_answers_are_not(room: str, demo: Path, tmp
     assert report.extracted_answers is None
 
 
+@pytest.mark.sample(6)
 @each_room
 @pytest.mark.parametrize("how", ["after:the answer:", "choices"])
 def test_an_extraction_gives_the_scores_of_the_answers(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import reference
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import Table, encode, tables, vocabulary
 
@@ -28,7 +28,6 @@ def mined(training: Transactions, min_confidence: float = 0.3, empty_rule: bool 
 
 
 @pytest.mark.parametrize("vote", ["best", "weighted"])
-@settings(max_examples=60, deadline=None)
 @given(training=tables(min_rows=1, max_rows=16, max_items=6), rows=tables(max_rows=8, max_items=6))
 def test_votes(vote: str, training: Table, rows: Table) -> None:
     training = Table(training.rows, [1] * len(training.rows))
@@ -81,7 +80,6 @@ def test_without_kept_rules_everyone_gets_the_most_common_answer() -> None:
         assert by.tolist() == [-1] * 3
 
 
-@settings(max_examples=40, deadline=None)
 @given(training=tables(min_rows=1, max_rows=16, max_items=6), empty_rule=st.booleans())
 def test_subsets(training: Table, empty_rule: bool) -> None:
     training = Table(training.rows, [1] * len(training.rows))

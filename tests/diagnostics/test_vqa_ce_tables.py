@@ -171,6 +171,7 @@ def frames_of(inputs: VqaCeInputs, min_score: float = 0.5) -> dict[str, pl.DataF
     }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.real
 @pytest.mark.parametrize("form", ["parquet", "csv", "jsonl"])
 def test_the_real_subset_as_tables_has_the_golden_counts(

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain import encode_words
 from strategies import Table, encode, tables
@@ -109,7 +109,6 @@ def without_some_answers(rows: Transactions, data: st.DataObject) -> Transaction
     return dataclasses.replace(rows, classes=classes, vocabulary=vocabulary)
 
 
-@settings(max_examples=60)
 @given(st.data(), tables(max_rows=30, max_weight=3), tables(max_rows=10), st.sampled_from(SIZES))
 def test_evidence(data: st.DataObject, table: Table, val: Table, size: int) -> None:
     training = data.draw(grouped(without_some_answers(encode(table), data)))

@@ -42,6 +42,7 @@ def test_there_are_kernels() -> None:
     assert "mine" in KERNELS
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 @pytest.mark.parametrize("name", KERNELS)
 def test_nvcc(name: str, architecture: int, tmp_path: Path) -> None:

@@ -313,6 +313,7 @@ def dask_worker(scheduler: str, folder: Path, threads: int = 1) -> Iterator[subp
         yield process
 
 
+@pytest.mark.slow
 def test_dask_with_a_worker_killed_meanwhile(scheduler: str, single: Antecedents, tmp_path: Path) -> None:
     work = tmp_path / "work"
     with dask_worker(scheduler, tmp_path / "a") as first, dask_worker(scheduler, tmp_path / "b"):

@@ -3,7 +3,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import reference
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from plain import antecedents_of_size, encode_words, itemset, plain_rules
 from reference import WORD, Row
@@ -55,7 +55,6 @@ def assert_equals_brute_force(
 
 
 @pytest.mark.parametrize("superset_filter", FILTERS)
-@settings(max_examples=120, deadline=None)
 @given(
     table=tables(max_weight=3),
     min_count=st.integers(1, 4),
@@ -155,7 +154,6 @@ class TestSupersetFilter:
             for superset_filter in FILTERS:
                 assert_equals_brute_force(table, 2, 2, superset_filter, False, 0.3)
 
-    @settings(max_examples=60, deadline=None)
     @given(data=st.data(), superset_filter=st.sampled_from(FILTERS))
     def test_counts_whose_products_fill_63_bits(self, data: st.DataObject, superset_filter: str) -> None:
         table = data.draw(tables(min_rows=2, max_rows=6, max_items=4, max_answers=2))
@@ -166,7 +164,6 @@ class TestSupersetFilter:
 
 
 class TestIsConfident:
-    @settings(max_examples=300, deadline=None)
     @given(
         antecedent_count=st.integers(1, 1 << 50),
         threshold=st.floats(0, 1) | THRESHOLDS | st.decimals(0, 1, places=4).map(float),

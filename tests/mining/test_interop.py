@@ -4,7 +4,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain import rules_frame, rules_schema
 from reference import ATTRIBUTE, OBJECT, WORD, Rule, build_rules, count_answers
@@ -197,7 +197,6 @@ class TestToMlxtend:
 
 
 class TestFromMlxtend:
-    @settings(max_examples=80, deadline=None)
     @given(table=tables(), shuffle=st.integers(0, 99))
     def test_there_and_back(self, table: Table, shuffle: int) -> None:
         rules = rules_of(table)

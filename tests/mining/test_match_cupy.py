@@ -10,7 +10,7 @@ import pytest
 from cuda_host.host import host_device
 from gpu.parity import assert_backends_agree, assert_same_arrays, assert_same_matches
 from gpu.rows import hard_rows, random_rows
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from reference import Rule
 from strategies import Table, encode, tables
@@ -66,7 +66,6 @@ def index_of(rules: list[Rule], rows: Transactions) -> RuleIndex:
 # ---- any rules ----
 
 
-@settings(max_examples=60)
 @given(data=st.data(), table=tables(), rules=rule_lists())
 def test_any_rules_on_any_rows(data: st.DataObject, table: Table, rules: list[Rule]) -> None:
     rows = encode(table)
@@ -79,7 +78,6 @@ def test_any_rules_on_any_rows(data: st.DataObject, table: Table, rules: list[Ru
     assert_same(totals, NUMBA.match_totals(index, rows, accepted, 1))
 
 
-@settings(max_examples=60)
 @given(table=tables(max_weight=5), rules=rule_lists(), seed=st.integers(0, 9))
 def test_sums_wrap_around_as_numba_does(table: Table, rules: list[Rule], seed: int) -> None:
     rows = encode(table)
@@ -96,7 +94,6 @@ def test_sums_wrap_around_as_numba_does(table: Table, rules: list[Rule], seed: i
 # ---- a whole search ----
 
 
-@settings(max_examples=80)
 @given(
     table=tables(min_rows=1, max_rows=40, max_weight=3),
     min_count=st.integers(1, 4),

@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 import reference
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain import rules_frame
 from reference import OBJECT, WORD, Row, Rule
@@ -109,7 +109,6 @@ def assert_equals_brute_force(
     assert pairs_of(arrays, transactions) == reference.match(rules, table.rows)
 
 
-@settings(max_examples=250, deadline=None)
 @given(data=st.data(), table=tables(), rules=rule_lists())
 def test_equals_brute_force(data: st.DataObject, table: Table, rules: list[Rule]) -> None:
     answers = st.lists(st.sampled_from([*ANSWERS, "never", "unheard of"]), max_size=4)
@@ -117,7 +116,6 @@ def test_equals_brute_force(data: st.DataObject, table: Table, rules: list[Rule]
     assert_equals_brute_force(rules, table, accepted, threads=data.draw(st.sampled_from([None, 1, 2, 5])))
 
 
-@settings(max_examples=60, deadline=None)
 @given(table=tables(min_rows=1, max_rows=40), rules=rule_lists(), rows=st.integers(1, 7))
 def test_several_blocks_of_rows(table: Table, rules: list[Rule], rows: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -126,7 +124,6 @@ def test_several_blocks_of_rows(table: Table, rules: list[Rule], rows: int) -> N
             assert_equals_brute_force(rules, table, [["yes", "no"]] * len(table.rows), threads)
 
 
-@settings(max_examples=60, deadline=None)
 @given(table=tables(min_rows=1, max_rows=20), rules=rule_lists(), lines=st.integers(1, 40))
 def test_more_rows_than_are_taken_together(table: Table, rules: list[Rule], lines: int) -> None:
     table = Table(table.rows * 40, table.weights * 40)
@@ -137,7 +134,6 @@ def test_more_rows_than_are_taken_together(table: Table, rules: list[Rule], line
             assert_equals_brute_force(rules, table, [["yes", "no"]] * len(table.rows), threads)
 
 
-@settings(max_examples=60, deadline=None)
 @given(table=tables(min_rows=1, max_rows=40), rules=rule_lists(), room=st.integers(1, 40))
 def test_several_blocks_of_pairs(table: Table, rules: list[Rule], room: int) -> None:
     transactions = encode(table)
@@ -151,7 +147,6 @@ def test_several_blocks_of_pairs(table: Table, rules: list[Rule], room: int) -> 
     assert len(blocks) >= sum(map(len, expected)) / max(room, *map(len, expected))
 
 
-@settings(max_examples=80, deadline=None)
 @given(table=tables(), other=tables(), rules=rule_lists())
 def test_one_index_for_several_tables(table: Table, other: Table, rules: list[Rule]) -> None:
     # The rows that give the item frequencies only choose an order in the trie.

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.mining.evidence import measures
@@ -39,7 +39,6 @@ def measured(*counts: int) -> dict[str, float]:
     return table.pipe(with_measures).pipe(with_further_measures).row(0, named=True)
 
 
-@settings(max_examples=300, deadline=None)
 @given(four_counts())
 def test_leverage_and_certainty(counts: tuple[int, int, int, int]) -> None:
     total, rows, answers, right = counts
@@ -76,7 +75,6 @@ def test_measures_are_columns_of_the_tables() -> None:
     )
 
 
-@settings(max_examples=200, deadline=None)
 @given(four_counts(most=1000))
 def test_measures_of_the_export(counts: tuple[int, int, int, int]) -> None:
     total, rows, answers, right = counts
@@ -125,7 +123,6 @@ def test_mlxtend_has_the_same_measures() -> None:
     assert checked >= 4
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.integers(1, 10**7), st.data())
 def test_wilson_interval(trials: int, data: st.DataObject) -> None:
     successes = data.draw(st.integers(0, trials))

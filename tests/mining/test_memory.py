@@ -122,6 +122,7 @@ class TestEstimates:
         found = bytes_each(few, many)
         assert found <= memory.BYTES_AN_ANTECEDENT + memory.BYTES_A_TABLED_RULE < 4 * found
 
+    @pytest.mark.slow
     def test_a_rule_with_measures(self, tmp_path: Path) -> None:
         few, many = all_measured(*(vqa_ce_build(items, tmp_path) for items in (MORE, MOST)))
         found = bytes_each(few, many, MOST, MORE)

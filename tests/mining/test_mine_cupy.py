@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from cuda_host.arrays import DeviceArray
 from cuda_host.host import host_device
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain import encode_words, same_levels, skewed_rows
 from reference import WORD, Row
@@ -76,7 +76,6 @@ def plain_transactions(lists: list[list[int]], classes: list[int]) -> Transactio
     )
 
 
-@settings(max_examples=80)
 @given(
     table=tables(max_rows=40, max_weight=4),
     min_count=st.integers(1, 9),
@@ -87,7 +86,6 @@ def test_random_rows(table: Table, min_count: int, max_antecedent: int, device: 
     assert_as_numba(encode(table), config_of(min_count, max_antecedent), device)
 
 
-@settings(max_examples=60)
 @given(table=tables(min_rows=8, max_rows=40, max_weight=2), max_rules=st.integers(1, 60), device=DEVICES)
 def test_random_rows_with_a_cut(table: Table, max_rules: int, device: Device) -> None:
     assert_as_numba(encode(table), config_of(2, 4, max_rules), device)
@@ -316,7 +314,6 @@ def suffixes(transactions: Transactions, order: np.ndarray, first: int, stop: in
     )
 
 
-@settings(max_examples=60)
 @given(data=st.data(), table=tables(max_rows=30, max_weight=3), max_rules=st.sampled_from([None, 5, 30]))
 def test_first_items(data: st.DataObject, table: Table, max_rules: int | None) -> None:
     transactions = encode(table)

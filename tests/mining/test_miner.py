@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 import reference
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain import encode_words, found_in, itemset, plain_rules, same_levels, skewed_rows
 from reference import WORD, Row
@@ -43,19 +43,16 @@ def assert_typed(mined: Antecedents) -> None:
 
 
 @pytest.mark.parametrize("max_antecedent", range(1, 9))
-@settings(max_examples=60, deadline=None)
 @given(table=tables(), min_count=st.integers(1, 4))
 def test_equals_brute_force(table: Table, min_count: int, max_antecedent: int) -> None:
     assert_equals_brute_force(table, min_count, max_antecedent)
 
 
-@settings(max_examples=60, deadline=None)
 @given(table=tables(max_weight=4), min_count=st.integers(1, 9), max_antecedent=st.integers(1, 5))
 def test_weights_equal_brute_force(table: Table, min_count: int, max_antecedent: int) -> None:
     assert_equals_brute_force(table, min_count, max_antecedent)
 
 
-@settings(max_examples=60, deadline=None)
 @given(table=tables(max_weight=4), min_count=st.integers(1, 6))
 def test_weights_equal_repeated_rows(table: Table, min_count: int) -> None:
     repeated = [row for row, weight in zip(table.rows, table.weights, strict=True) for _ in range(weight)]
@@ -63,7 +60,6 @@ def test_weights_equal_repeated_rows(table: Table, min_count: int) -> None:
     assert same_levels(weighted, mine(encode(Table(repeated, [1] * len(repeated))), min_count))
 
 
-@settings(max_examples=30, deadline=None)
 @given(table=tables(min_rows=2), order=st.randoms(use_true_random=False))
 def test_row_order_does_not_matter(table: Table, order: object) -> None:
     rows = list(table.rows)
@@ -270,6 +266,7 @@ class TestMaxRules:
         assert mine(transactions, 3, max_rules=count).is_complete
         assert not mine(transactions, 3, max_rules=count - 1).is_complete
 
+    @pytest.mark.slow
     def test_a_search_without_end_is_cut_in_time_and_memory(self) -> None:
         # One first item alone has 299 over 7, about 4e13, antecedents below it.
         transactions = encode_words([[f"w{k}" for k in range(300)]] * 2, ["yes"] * 2)

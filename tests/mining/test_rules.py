@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 import reference
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain import plain_rules, rules_frame, rules_schema, table_rules
 from reference import ATTRIBUTE, OBJECT, WORD, Rule
@@ -57,22 +57,18 @@ def class_key(rule: Rule) -> tuple[object, ...]:
 
 
 class TestRuleOrder:
-    @settings(max_examples=300, deadline=None)
     @given(rules=rules_with_counts(st.integers(1, 6)))
     def test_small_counts(self, rules: list[Rule]) -> None:
         self.assert_sorted(rules)
 
-    @settings(max_examples=300, deadline=None)
     @given(rules=rules_with_counts(st.integers((1 << 26) - 2, (1 << 26) + 2) | st.integers(1, 1 << 31)))
     def test_counts_from_two_to_the_26(self, rules: list[Rule]) -> None:
         self.assert_sorted(rules)
 
-    @settings(max_examples=300, deadline=None)
     @given(rules=rules_with_counts(st.integers(3_037_000_490, 3_037_000_499)))
     def test_largest_counts_allowed(self, rules: list[Rule]) -> None:
         self.assert_sorted(rules)
 
-    @settings(max_examples=100, deadline=None)
     @given(rules=rules_with_counts(st.integers(1, 6)), threads=st.integers(2, 4))
     def test_parts_that_are_sorted_side_by_side(self, rules: list[Rule], threads: int) -> None:
         with pytest.MonkeyPatch.context() as patch:
@@ -133,7 +129,6 @@ class TestRuleOrder:
 
 
 class TestRulesTable:
-    @settings(max_examples=80, deadline=None)
     @given(
         table=tables(max_weight=3),
         min_confidence=st.sampled_from([0.0, 0.3, 0.5, 1.0]),

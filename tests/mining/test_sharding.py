@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain import skewed_rows
 from strategies import Table, encode, tables
@@ -69,14 +69,12 @@ def rows_of(items: list[np.ndarray], classes: np.ndarray, item_count: int) -> Tr
 # ---- equal to the single search ----
 
 
-@settings(max_examples=30)
 @given(table=tables(max_weight=3), min_count=st.integers(1, 4), max_antecedent=st.integers(1, 5))
 def test_drawn_rows(table: Table, min_count: int, max_antecedent: int) -> None:
     config = MiningConfig(min_count=min_count, max_antecedent=max_antecedent, max_rules=10**6)
     assert_shards_make_no_difference(encode(table), config)
 
 
-@settings(max_examples=30)
 @given(table=tables(max_weight=3), min_count=st.integers(1, 3), max_rules=st.integers(1, 60))
 def test_a_cut_at_max_rules(table: Table, min_count: int, max_rules: int) -> None:
     assert_shards_make_no_difference(encode(table), MiningConfig(min_count=min_count, max_rules=max_rules))
@@ -164,7 +162,6 @@ def test_all_threads_find_the_same() -> None:
 # ---- plans ----
 
 
-@settings(max_examples=30)
 @given(table=tables(), min_count=st.integers(1, 4), shards=st.integers(1, 9))
 def test_groups_cover_all_first_items(table: Table, min_count: int, shards: int) -> None:
     rows = encode(table)
@@ -279,7 +276,6 @@ def test_halves_are_not_hidden_by_what_was_found_of_the_whole(
 # ---- kept rows ----
 
 
-@settings(max_examples=50)
 @given(table=tables(max_weight=3), data=st.data())
 def test_kept_rows_are_suffixes_once(table: Table, data: st.DataObject) -> None:
     rows = encode(table)

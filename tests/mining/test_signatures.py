@@ -8,6 +8,8 @@ import sys
 import pytest
 from cli.commands import CHECKOUT
 
+pytestmark = pytest.mark.slow
+
 # Calls every kernel, with an empty cache; prints of each compiled function how often it was compiled, and how
 # often with machine code of its own.
 EVERY_KERNEL = """

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain import encode_words
 from reference import WORD, Row, count_itemsets, word_rows
@@ -47,7 +47,6 @@ def small_counts(draw: st.DrawFn) -> Counts:
     return draw(st.integers(low, min(antecedent, answer))), antecedent, answer, total
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(small_counts(), min_size=1, max_size=20))
 def test_fisher_equals_exact_fractions(drawn: list[Counts]) -> None:
     expected = [float(exact_p(*counts)) for counts in drawn]
@@ -190,7 +189,6 @@ P_VALUES = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(P_VALUES, st.sampled_from([0, 1, 30, 2_000]))
 def test_family_q_counts_unlisted_members_with_p_one(p_values: list[float], others: int) -> None:
     size = len(p_values) + others
@@ -200,7 +198,6 @@ def test_family_q_counts_unlisted_members_with_p_one(p_values: list[float], othe
     np.testing.assert_allclose(family_q(logs, size, "by"), plain_q(p_values, size, harmonic), rtol=1e-9)
 
 
-@settings(deadline=None)
 @given(P_VALUES.filter(len))
 def test_family_q_equals_scipy_when_all_are_listed(p_values: list[float]) -> None:
     for method in ("bh", "by"):
@@ -222,7 +219,6 @@ def test_q_values_of_unimaginably_small_p_do_not_break() -> None:
     assert got.tolist() == [0.0, 0.0, 1.0]
 
 
-@settings(deadline=None)
 @given(P_VALUES)
 def test_holm(p_values: list[float]) -> None:
     order = sorted(range(len(p_values)), key=p_values.__getitem__)
@@ -234,7 +230,6 @@ def test_holm(p_values: list[float]) -> None:
     np.testing.assert_allclose(holm_p(np.log10(np.array(p_values))), expected, rtol=1e-9)
 
 
-@settings(max_examples=150, deadline=None)
 @given(tables(max_rows=40, max_weight=3), st.integers(1, 5), st.integers(1, 5))
 def test_the_family_is_counted(table: Table, min_count: int, max_antecedent: int) -> None:
     training = encode(table)

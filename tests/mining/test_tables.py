@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 import reference
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain import rules_frame, rules_schema, table_rules
 from reference import ATTRIBUTE, OBJECT, WORD, Row
@@ -115,7 +115,6 @@ def lists_of(table: Table) -> pl.DataFrame:
 
 
 class TestMineRules:
-    @settings(max_examples=120, deadline=None)
     @given(
         table=tables(max_weight=3),
         min_count=st.integers(1, 4),
@@ -561,7 +560,6 @@ class TestFromOnehot:
 
 
 class TestMatchRules:
-    @settings(max_examples=80, deadline=None)
     @given(data=st.data(), table=tables(min_rows=1), other=tables(), several=st.booleans())
     def test_equals_brute_force(self, data: st.DataObject, table: Table, other: Table, several: bool) -> None:
         rules = mine_rules(lists_of(table), "answer", min_count=1, min_confidence=0, empty_rule=True)

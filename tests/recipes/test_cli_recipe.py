@@ -155,6 +155,7 @@ def test_a_lock_file_that_can_t_be_written(
     assert "got a folder that can't be written, expected one that can" in err
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_download_that_goes_on_later(publisher: Publisher, web: Server, tmp_path: Path) -> None:
     publisher.publish("rad-vqa-cp", web)
     name, until = "vqacp_v2_test_annotations.json", threading.Event()

@@ -3,15 +3,15 @@
 from pathlib import Path
 
 import pytest
-from report.folders import Folders, demo_folders
+from report.folders import Folders
 
 
 @pytest.fixture(scope="session")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
+def folders(demo: Path) -> Folders:
     """Return what the demo built and scored, in one folder, and the page about it."""
     for library in ("altair", "jinja2", "vl_convert"):
         pytest.importorskip(library)
-    return demo_folders(tmp_path_factory.mktemp("demo"))
+    return Folders(demo)
 
 
 @pytest.fixture

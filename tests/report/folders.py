@@ -11,7 +11,6 @@ from typing import Any
 import polars as pl
 
 import shortcut_miner as sm
-from shortcut_miner.demo.run import run_demo
 
 
 @dataclass(frozen=True)
@@ -30,11 +29,6 @@ class Folders:
     def manifest(self, folder: str) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads((self.out / folder / "manifest.json").read_text())
         return manifest
-
-
-def demo_folders(out: Path) -> Folders:
-    run_demo(out)
-    return Folders(out)
 
 
 Row = tuple[str, Sequence[str], str]  # question, labels, answer

@@ -91,6 +91,7 @@ def type_into(browser: Any, selector: str, text: str) -> None:
     )
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("is_dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 def test_nothing_goes_wrong_or_leaves_the_page(
@@ -108,6 +109,7 @@ def test_nothing_goes_wrong_or_leaves_the_page(
     assert all(one == [1, False] for one in charts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [NARROW, WIDE])
 def test_nothing_is_wider_than_the_screen(browser: Any, folders: Folders, width: int) -> None:
     look(browser, folders.page, width)
@@ -125,6 +127,7 @@ def test_nothing_is_wider_than_the_screen(browser: Any, folders: Folders, width:
     assert small >= 11
 
 
+@pytest.mark.slow
 def test_the_dark_page_is_dark_and_the_button_changes_it(browser: Any, folders: Folders) -> None:
     from selenium.webdriver.common.by import By
 
@@ -143,6 +146,7 @@ def brightness(colour: str) -> float:
     return sum(numbers) / 3
 
 
+@pytest.mark.slow
 def test_search_finds_rules(browser: Any, folders: Folders) -> None:
     look(browser, folders.page)
     rules = folders.table("vqa-ce", "rules")
@@ -164,6 +168,7 @@ def test_search_finds_rules(browser: Any, folders: Folders) -> None:
     assert told(browser).startswith("0 of ")
 
 
+@pytest.mark.slow
 def test_filters_narrow_the_rules(browser: Any, folders: Folders) -> None:
     look(browser, folders.page)
     rules = folders.table("vqa-ce", "rules")
@@ -187,6 +192,7 @@ def test_filters_narrow_the_rules(browser: Any, folders: Folders) -> None:
     assert told(browser).startswith(f"{len(used):,} of ")
 
 
+@pytest.mark.slow
 def test_headings_sort(browser: Any, folders: Folders) -> None:
     from selenium.webdriver.common.by import By
 
@@ -204,6 +210,7 @@ def test_headings_sort(browser: Any, folders: Folders) -> None:
     assert float(rows(browser)[0][names.index("Lift")]) < 2
 
 
+@pytest.mark.slow
 def test_pages_of_rules_turn(browser: Any, folders: Folders) -> None:
     from selenium.webdriver.common.by import By
 
@@ -218,6 +225,7 @@ def test_pages_of_rules_turn(browser: Any, folders: Folders) -> None:
     assert rows(browser) == first
 
 
+@pytest.mark.slow
 def test_keys_search_move_and_open(browser: Any, folders: Folders) -> None:
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
@@ -244,6 +252,7 @@ def test_keys_search_move_and_open(browser: Any, folders: Folders) -> None:
     assert browser.find_elements(By.CSS_SELECTOR, "tr.detail") == []
 
 
+@pytest.mark.slow
 def test_everything_has_a_name_for_screen_readers(browser: Any, folders: Folders) -> None:
     look(browser, folders.page)
     nodes = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
@@ -254,6 +263,7 @@ def test_everything_has_a_name_for_screen_readers(browser: Any, folders: Folders
     assert {one["role"]["value"] for one in shown} >= {"button", "searchbox", "spinbutton", "table", "link"}
 
 
+@pytest.mark.slow
 def test_hostile_labels_do_nothing(browser: Any, tmp_path: Path) -> None:
     page = write_hostile_page(tmp_path)
     for width in (NARROW, WIDE):
@@ -266,6 +276,7 @@ def test_hostile_labels_do_nothing(browser: Any, tmp_path: Path) -> None:
     assert len(answers) == len({answer for _, _, answer in hostile_rows()})
 
 
+@pytest.mark.slow
 def test_a_page_without_rules_works(browser: Any, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     write_html_report(build_rows(tmp_path / "rows", PLAIN, PLAIN, min_count=5), page)
@@ -274,6 +285,7 @@ def test_a_page_without_rules_works(browser: Any, tmp_path: Path) -> None:
     assert "No rules." in told(browser)
 
 
+@pytest.mark.slow
 def test_rules_without_questions_open_to_their_measures(browser: Any, tmp_path: Path) -> None:
     rows = "".join(
         f"{word},{answer}\n" for word, answer in (("win", "spam"), ("lunch", "ham")) for _ in range(4)

@@ -68,6 +68,7 @@ def test_nothing_is_loaded_from_elsewhere(folders: Folders) -> None:
     assert "default-src 'none'" in page
 
 
+@pytest.mark.slow
 def test_the_same_folder_gives_the_same_bytes(folders: Folders, tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere"
     shutil.copytree(folders.out, moved)

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from sources.vqa_records import ANSWERS, PLAIN, READERS, records, written
@@ -64,7 +64,6 @@ def check_file(kind: str, content: bytes | str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", READERS)
-@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_any_records_give_what_decoding_them_gives(kind, data, tmp_path_factory):
     drawn = data.draw(records(kind))
@@ -72,7 +71,6 @@ def test_any_records_give_what_decoding_them_gives(kind, data, tmp_path_factory)
 
 
 @pytest.mark.parametrize("kind", READERS)
-@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_damaged_files_are_told_as_decoding_them_tells(kind, data, tmp_path_factory):
     content = bytearray(written(kind, plain(kind)).encode())
@@ -112,7 +110,6 @@ def spaced(draw: st.DrawFn, kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", READERS)
-@settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_records_written_by_several_programs(kind, data, tmp_path_factory):
     check_file(kind, data.draw(spaced(kind)), tmp_path_factory.mktemp("spaced"))

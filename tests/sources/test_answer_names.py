@@ -176,7 +176,7 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 
 
 @given(answers=st.dictionaries(st.integers(0, 10**12).map(str), TEXTS, min_size=1, max_size=6))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_shape_of_json_says_the_same(write: Write, answers: dict[str, str]) -> None:
     rows = [*answers.items()]
     records = [{"qid": one, "output": said} for one, said in rows]

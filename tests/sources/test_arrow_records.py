@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from sources.vqa_records import PLAIN, READERS, records, written
@@ -54,7 +54,6 @@ def parsed(kind: str, record: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", READERS)
-@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_any_records_give_what_decoding_them_gives(kind, data, tmp_path_factory):
     path = tmp_path_factory.mktemp("drawn") / "file.json"

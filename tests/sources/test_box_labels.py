@@ -236,7 +236,7 @@ SAME = ("image JSON", "COCO results", "pipeline", "VinVL", "LXMERT", "regions Pa
 
 
 @given(images=IMAGES)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_same_labels_are_equal_in_every_format(
     tmp_path: Path, images: dict[str, list[tuple[str, float]]]
 ) -> None:

@@ -167,7 +167,7 @@ def test_a_damaged_archive_is_told_in_few_words(write: Write) -> None:
 
 
 @given(data=st.data())
-@settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_archives_are_read_or_refused(write: Write, data: st.DataObject) -> None:
     method = data.draw(st.sampled_from([STORED, ZSTANDARD]))
     content = eval_log([sample(1), sample(2, "no")], method=method)

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -155,14 +155,12 @@ def files(draw: st.DrawFn, kind: str) -> bytes:
 
 
 @pytest.mark.parametrize("kind", READERS)
-@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_any_records_give_what_decoding_them_gives(kind, data, tmp_path_factory):
     check_file(kind, data.draw(files(kind)), tmp_path_factory.mktemp("drawn"))
 
 
 @pytest.mark.parametrize("kind", READERS)
-@settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_damaged_files_are_told_as_decoding_them_tells(kind, data, tmp_path_factory):
     content = bytearray(written(plain(kind, 2)))

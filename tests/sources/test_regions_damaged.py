@@ -65,7 +65,7 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 
 @given(content=damaged(), on_bad_row=st.sampled_from(["error", "skip"]))
-@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_are_read_or_refused(tmp_path: Path, content: bytes, on_bad_row: Any) -> None:
     path, names = tmp_path / "damaged", tmp_path / "names.json"
     path.write_bytes(content)
@@ -93,7 +93,7 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path, content: bytes, on_ba
     cut=st.integers(0, 3000),
     flips=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=4),
 )
-@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_hdf5_is_read_or_refused(tmp_path: Path, cut: int, flips: list[tuple[int, int]]) -> None:
     pytest.importorskip("h5py")
     content = bytearray(write_h5(tmp_path / "whole.h5", [BOXES, BOXES]).read_bytes())

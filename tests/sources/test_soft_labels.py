@@ -198,7 +198,7 @@ WEIGHTS = st.dictionaries(TEXTS, st.floats(0, 2, allow_subnormal=False), max_siz
 
 
 @given(labels=st.dictionaries(IDS, WEIGHTS, min_size=1, max_size=6).filter(lambda one: any(one.values())))
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_read_back(write: Write, labels: dict[str, dict[str, float]]) -> None:
     wanted = soft_label_table(labels)
     assert read_soft_labels(write("labels", as_list(labels))).table.equals(wanted)
@@ -207,7 +207,7 @@ def test_what_is_written_is_read_back(write: Write, labels: dict[str, dict[str, 
 
 
 @given(data=st.data(), on_bad_row=st.sampled_from(["error", "skip"]))
-@settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_are_read_or_refused(write: Write, data: st.DataObject, on_bad_row: Any) -> None:
     content = json.dumps(data.draw(st.sampled_from([as_list(LABELS), LABELS]))).encode()
     tokens = [b"", b"null", b"NaN", b'"\\ud800"', b"[]", b"{}", b"1e999", b"\xff", b'"', b"}", b'"7": {']

@@ -160,7 +160,7 @@ IMAGES = st.dictionaries(
 
 
 @given(images=IMAGES, is_ascii=st.booleans())
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_read_back(
     write: Write, images: dict[str, list[tuple[str, float]]], is_ascii: bool
 ) -> None:

@@ -234,7 +234,7 @@ IDS = TEXTS.filter(is_id)
 
 
 @given(answers=st.dictionaries(IDS, TEXTS, min_size=1, max_size=8), is_ascii=st.booleans())
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_read_back(write: Write, answers: dict[str, str], is_ascii: bool) -> None:
     rows = list(answers.items())
     records = [{"question_id": question_id, "answer": answer} for question_id, answer in rows]

@@ -137,7 +137,7 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 
 @given(content=damaged(), on_bad_row=st.sampled_from(["error", "skip"]))
-@settings(deadline=None, max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_are_read_or_refused(write: Write, content: bytes, on_bad_row: Any) -> None:
     path = write("damaged", content)
     for read in (read_vqa_questions, read_vqa_annotations, read_labels, read_predictions):

@@ -500,7 +500,7 @@ def vqa_files(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any
 
 
 @given(files=vqa_files(), is_ascii=st.booleans(), indent=st.sampled_from([None, 2]), packed=st.booleans())
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_read_back(
     write: Write,
     files: tuple[list[dict[str, Any]], list[dict[str, Any]]],

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from shortcut_miner import columnar
@@ -155,7 +155,6 @@ def good(ids: Sequence[str], **others: Any) -> pl.DataFrame:
     )
 
 
-@settings(max_examples=300)
 @given(
     frames=tables(),
     form=st.sampled_from(["parquet", "arrow", "ndjson"]),
@@ -181,7 +180,6 @@ def test_batches_are_the_whole(
         check_same(paths, wanted, memory, on_bad_row=on_bad_row, limit=limit, first=40)
 
 
-@settings(max_examples=100)
 @given(frames=tables(), on_bad_row=st.sampled_from(["error", "skip"]))
 def test_batches_of_tables_that_need_ids_are_the_whole(
     frames: list[pl.DataFrame], on_bad_row: OnBadRow
@@ -195,6 +193,7 @@ def test_batches_of_tables_that_need_ids_are_the_whole(
 KINDS = [{"answer": "a", "annotator": number // 2} for number in range(600)]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
 @pytest.mark.parametrize(
     ("columns", "words"),

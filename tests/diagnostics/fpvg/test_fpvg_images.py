@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from diagnostics.fpvg.worlds import graph, question, write_world
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
@@ -236,7 +236,6 @@ def areas(masks: Mapping[int, Any], chosen: Sequence[int]) -> int:
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
 def test_the_control_takes_what_brings_the_area_nearer(data: st.DataObject) -> None:
     side = st.integers(0, 12)
     boxes = np.array(data.draw(st.lists(st.tuples(side, side, side, side), min_size=1, max_size=6)), float)

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from diagnostics.fpvg import plain
 from diagnostics.fpvg.worlds import graph, question, write_world
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.diagnostics.fpvg.build import build
@@ -70,7 +70,6 @@ def arrays(images: list[list[Any]], questions: list[tuple[int, list[Any]]]) -> t
 
 
 @given(worlds(), readings)
-@settings(deadline=None, max_examples=300)
 def test_lists_are_those_of_plain_python(world: Any, config: FpvgConfig) -> None:
     images, questions = world
     found = match(*arrays(images, questions), config)
@@ -84,7 +83,6 @@ def test_lists_are_those_of_plain_python(world: Any, config: FpvgConfig) -> None
 
 
 @given(worlds(), readings)
-@settings(deadline=None, max_examples=100)
 def test_another_object_only_adds_relevant_and_removes_irrelevant(world: Any, config: FpvgConfig) -> None:
     images, questions = world
     more = [(image, [*objects, (0.0, 0.0, 20.0, 20.0)]) for image, objects in questions]

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from diagnostics.fpvg import plain
 from diagnostics.fpvg.worlds import graph, question, write_run, write_world
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import shortcut_miner.diagnostics.fpvg
@@ -30,7 +30,6 @@ rows = st.lists(st.fixed_dictionaries(dict.fromkeys(("answer", *CONDITIONS), ans
 
 
 @given(rows)
-@settings(deadline=None)
 def test_categories_are_those_of_equation_4(table: list[dict[str, str]]) -> None:
     code = metric.codes(pl.DataFrame(table))
     expected = Counter(plain.fpvg(row["answer"], row) for row in table)
@@ -46,7 +45,6 @@ def test_categories_are_those_of_equation_4(table: list[dict[str, str]]) -> None
 
 
 @given(rows)
-@settings(deadline=None)
 def test_outcomes_add_up_to_categories(table: list[dict[str, str]]) -> None:
     frame = pl.DataFrame(table)
     found = metric.outcome_counts(frame)
@@ -333,7 +331,6 @@ def test_sufficiency_and_comprehensiveness(tmp_path: Path, built: Path) -> None:
 
 
 @given(st.lists(st.tuples(*[st.floats(0, 1)] * 3), min_size=1, max_size=20))
-@settings(deadline=None)
 def test_quadrants_hold_everything(values: list[tuple[float, ...]]) -> None:
     table = with_changes(pl.DataFrame(values, schema=list(CONDITIONS), orient="row")).with_columns(
         model=pl.lit("m"), grounding=pl.lit("plus")
@@ -359,7 +356,6 @@ def test_ranking_match(tmp_path: Path, built: Path) -> None:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.data())
-@settings(deadline=None)
 def test_ranking_match_by_hand(importances: list[float], data: st.DataObject) -> None:
     size = len(importances)
     relevant = sorted(data.draw(st.sets(st.integers(0, size - 1), min_size=1)))

@@ -28,7 +28,6 @@ def columns(rows: list[tuple[str, int]]) -> tuple[list[str], np.ndarray]:
     return [subject for subject, _ in rows], np.array([answer for _, answer in rows], np.int64)
 
 
-@settings(max_examples=100, deadline=None)
 @given(ROWS)
 def test_fit_of_a_subject_by_brute_force(rows: list[tuple[str, int]]) -> None:
     subjects, own = columns(rows)
@@ -46,7 +45,6 @@ def test_fit_of_a_subject_by_brute_force(rows: list[tuple[str, int]]) -> None:
             assert found[at, answer] == pytest.approx(told / share)
 
 
-@settings(max_examples=100, deadline=None)
 @given(ROWS)
 def test_fit_of_words_by_brute_force(rows: list[tuple[str, int]]) -> None:
     subjects, own = columns(rows)
@@ -77,7 +75,6 @@ def weights_of(
     return np.divide(found, sums, out=np.zeros_like(found), where=sums > 0)
 
 
-@settings(max_examples=50, deadline=None)
 @given(ROWS)
 def test_what_is_written_is_read(rows: list[tuple[str, int]]) -> None:
     subjects, own = columns(rows)
@@ -90,7 +87,6 @@ def test_what_is_written_is_read(rows: list[tuple[str, int]]) -> None:
     assert told.lacks([*subjects, "nobody's hat"]) == ["nobody's hat"]
 
 
-@settings(max_examples=100, deadline=None)
 @given(ROWS, st.data())
 def test_weights_are_shares_of_what_is_allowed(rows: list[tuple[str, int]], data: st.DataObject) -> None:
     subjects, own = columns(rows)
@@ -105,7 +101,6 @@ def test_weights_are_shares_of_what_is_allowed(rows: list[tuple[str, int]], data
     assert sums == pytest.approx(can.astype(float))
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.booleans())
 def test_no_asks_what_yes_asks_where_that_can_be(seed: int, is_skewed: bool) -> None:
     """Both margins hold: how often each answer is asked for, and how well it fits."""
@@ -130,7 +125,7 @@ def test_twenty_questions_about_two_nouns() -> None:
     assert weights[np.arange(20), other] == pytest.approx(np.ones(20), abs=0.02)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_no_asks_within_a_noun_what_yes_asks(seed: int) -> None:
     """Each noun's answers are nearer to "yes" than without that margin, and than by the paper's pool."""

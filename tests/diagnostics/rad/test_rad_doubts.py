@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 from diagnostics.rad.tables import questions
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.diagnostics.rad import sources
@@ -17,7 +17,6 @@ from shortcut_miner.text import normalise_answer
 ASKED = "How many dogs are there?"
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.lists(st.sampled_from(["2", "two", "Red", "red", "a red"]), max_size=4),
                           st.sampled_from(["2", "red"])), min_size=1, max_size=8))  # fmt: skip
 def test_agreement_by_brute_force(rows: list[tuple[list[str], str]]) -> None:

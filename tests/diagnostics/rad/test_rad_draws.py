@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 from diagnostics.rad.tables import questions
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from scipy.stats import chisquare
@@ -77,7 +77,6 @@ def varied(count: int = 600) -> pl.DataFrame:
     )
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.lists(rows, min_size=1, max_size=40), st.integers(0, 5), st.sampled_from(["type", "subject"]))
 def test_properties_of_every_row(drawn: list[tuple[str, str, list[str]]], seed: int, pool_by: str) -> None:
     table = questions(*drawn)
@@ -125,6 +124,7 @@ def test_another_seed_draws_otherwise() -> None:
     assert 0.3 < (one["answer"] == other["answer"]).mean() < 0.7
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("draw", "files"), [("paper", 12), ("balanced", 13)])
 def test_the_same_bytes_for_any_threads_and_hash_seed(tmp_path: Path, draw: str, files: int) -> None:
     varied(1200).write_parquet(tmp_path / "questions.parquet")
@@ -216,7 +216,6 @@ def test_pools_count_eligible_originals() -> None:
     assert answer_pools(eligible).rows() == [("colors", "colors", "red", 2)]
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=12), st.data())
 def test_places_skip_what_is_excluded(weights: list[int], data: st.DataObject) -> None:
     excluded = sorted(data.draw(st.sets(st.integers(0, len(weights) - 1), max_size=len(weights) - 1)))

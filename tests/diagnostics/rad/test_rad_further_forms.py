@@ -4,7 +4,7 @@ import inflect
 import polars as pl
 import pytest
 from diagnostics.rad.tables import questions
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.diagnostics.rad import how_many, sources
@@ -150,7 +150,6 @@ WORDS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(WORDS, max_size=9))
 def test_any_words_end_in_a_form_or_a_reason(drawn: list[str]) -> None:
     (doc,) = load_tagger().tag([f"How many {' '.join(drawn)}?"])

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 from diagnostics.rad.tables import questions
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.diagnostics.rad.build import build
@@ -74,7 +74,6 @@ def by_counting(
     return found
 
 
-@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_equals_counting(data: st.DataObject) -> None:
     size = data.draw(st.integers(1, 6))
@@ -350,7 +349,6 @@ def test_a_folder_of_something_else(name: str, told: str, tmp_path: Path) -> Non
         score(tmp_path / name, {"m": tmp_path}, {"m": tmp_path}, QUICK)
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(*[st.booleans()] * 4, st.sampled_from(KINDS)), min_size=1, max_size=12))
 def test_differences_by_counting(rows: list[tuple[bool, bool, bool, bool, str]]) -> None:
     pairs = [(at, at, row[4]) for at, row in enumerate(rows)]

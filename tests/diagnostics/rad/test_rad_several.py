@@ -29,7 +29,7 @@ def asked(count: int = 40) -> pl.DataFrame:
     )
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 5), st.integers(0, 100), st.sampled_from(["paper", "balanced"]))
 def test_every_question_has_so_many(several: int, seed: int, draw: str) -> None:
     config = RadConfig(per_question=several, seed=seed, draw=draw)  # type: ignore[arg-type]

@@ -13,7 +13,6 @@ from diagnostics.resplit.test_resplit_build import records, write
 
 import shortcut_miner as sm
 from shortcut_miner.datasets.reports import ScoreReport
-from shortcut_miner.demo.run import run_demo
 from shortcut_miner.diagnostics.resplit.priors import INVERSE, PRIOR, prior_answers
 from shortcut_miner.diagnostics.resplit.rule_groups import SHORTCUTS, best_antecedent, concepts
 from shortcut_miner.errors import ConfigError, SchemaError
@@ -130,13 +129,6 @@ def test_what_can_not_be_scored_is_told(built: Path, tmp_path: Path) -> None:
 
 
 # ---- by rules ----
-
-
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("resplit-demo")
-    run_demo(out)
-    return out
 
 
 def files_of(demo: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from diagnostics.slices import reference
 from diagnostics.slices.reference import Row, Slice
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.datasets.inputs import InputFacts
@@ -133,7 +133,6 @@ def test_slices_counted_again(rows: list[Row], min_count: int) -> None:
 # ---- what slices say of each other ----
 
 
-@settings(max_examples=40)
 @given(rows_of_columns(), st.integers(1, 4), st.sampled_from([0.0, 0.01, 0.05, 0.1, 0.25]))
 def test_redundant_and_shared_exactly(rows: list[Row], min_count: int, epsilon: float) -> None:
     lists, outcome = encoded(rows)
@@ -222,7 +221,6 @@ def checked(found: Found) -> Found:
     return found
 
 
-@settings(max_examples=40)
 @given(
     rows_of_columns(low=0, high=1),
     st.sampled_from(["worse", "better", "both"]),
@@ -256,7 +254,6 @@ def test_p_and_q_of_wrong_rows(rows: list[Row], direction: str, correction: str)
     assert ranked == sorted(ranked)
 
 
-@settings(max_examples=40)
 @given(rows_of_columns(low=0, high=1))
 def test_the_list_to_read(rows: list[Row]) -> None:
     config = SlicesConfig(min_count=2, max_length=3, max_q=1.0, epsilon=0.02)
@@ -275,7 +272,6 @@ def test_the_list_to_read(rows: list[Row]) -> None:
     assert found.cover["explained"].to_list() == pytest.approx(explained.tolist())
 
 
-@settings(max_examples=40)
 @given(rows_of_columns(), st.randoms(use_true_random=False))
 def test_order_and_names_of_rows_change_nothing(rows: list[Row], random: "object") -> None:
     config = SlicesConfig(min_count=2, max_length=3)
@@ -288,7 +284,6 @@ def test_order_and_names_of_rows_change_nothing(rows: list[Row], random: "object
     assert first.cover.equals(second.cover)
 
 
-@settings(max_examples=40)
 @given(rows_of_columns())
 def test_twice_the_rows(rows: list[Row]) -> None:
     once = find_slices(inputs_of(rows), SlicesConfig(min_count=2, max_length=3))
@@ -299,7 +294,6 @@ def test_twice_the_rows(rows: list[Row]) -> None:
     assert (once.slices["count"] * 2).to_list() == twice.slices["count"].to_list()
 
 
-@settings(max_examples=40)
 @given(rows_of_columns())
 def test_swapped_models_negate_a_regression(rows: list[Row]) -> None:
     config = SlicesConfig(min_count=2, max_length=3)
@@ -312,7 +306,6 @@ def test_swapped_models_negate_a_regression(rows: list[Row]) -> None:
         assert row["is_redundant"] == theirs[one]["is_redundant"]
 
 
-@settings(max_examples=40)
 @given(rows_of_columns())
 def test_counts_fall_and_the_values_of_a_column_add_up(rows: list[Row]) -> None:
     found = find_slices(inputs_of(rows), SlicesConfig(min_count=1, max_length=3))

@@ -253,6 +253,7 @@ def item(given: tuple[SwapDataset, int]) -> Any:
     return data[at]["features"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_every_process_opens_files_of_its_own(world: Path, start: str) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image, ImageFilter
 
@@ -187,7 +187,6 @@ def expected_contents(plan: pl.DataFrame, boxes: Mapping[Any, tuple[float, ...]]
 
 
 @given(st.integers(1, 9), st.integers(1, 9), st.integers(1, 9), st.integers(1, 9), st.integers(0, 99))
-@settings(deadline=None, max_examples=50)
 def test_patches_are_resized_as_a_plain_loop_does(
     width: int, height: int, new_width: int, new_height: int, seed: int
 ) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from diagnostics.swapmix.worlds import Tiny, draw_plan, worlds
-from hypothesis import given, settings
+from hypothesis import given
 
 import shortcut_miner.diagnostics.swapmix
 from shortcut_miner.diagnostics.swapmix.config import SwapMixConfig
@@ -22,7 +22,6 @@ def features_of(image: str) -> Any:
 
 
 @given(worlds())
-@settings(max_examples=40, deadline=None)
 def test_exactly_one_region_differs_and_it_is_the_papers_form(world: Tiny) -> None:
     plan = draw_plan(world.inputs(), SwapMixConfig(k=2))["swaps.parquet"]
     for row in plan.iter_rows(named=True):

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 from diagnostics.swapmix.reference import Reference
 from diagnostics.swapmix.worlds import Tiny, draw_plan, worlds
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.diagnostics.swapmix.config import SwapMixConfig
@@ -44,7 +44,6 @@ def known(world: Tiny) -> list[dict[str, Any]]:
 
 
 @given(worlds(), configs)
-@settings(max_examples=150, deadline=None)
 def test_plan_equals_brute_force(world: Tiny, config: SwapMixConfig) -> None:
     plan = swaps_of(world, config)
     assert plan.columns == list(COLUMNS)
@@ -54,7 +53,6 @@ def test_plan_equals_brute_force(world: Tiny, config: SwapMixConfig) -> None:
 
 
 @given(worlds(), configs)
-@settings(max_examples=60, deadline=None)
 def test_invariants(world: Tiny, config: SwapMixConfig) -> None:
     plan = swaps_of(world, config)
     objects = {one["object_id"]: one for one in world.objects}
@@ -103,7 +101,6 @@ def check_order(world: Tiny, config: SwapMixConfig, plan: pl.DataFrame) -> None:
 
 
 @given(worlds(), configs, st.integers(0, 3))
-@settings(max_examples=80, deadline=None)
 def test_training_equals_brute_force(world: Tiny, config: SwapMixConfig, epoch: int) -> None:
     config = replace(config, plan="training", epochs=epoch + 1, swap_probability=0.7)
     plan = draw_plan(world.inputs(), config)[f"training_epoch_{epoch:03d}.parquet"]
@@ -114,7 +111,6 @@ def test_training_equals_brute_force(world: Tiny, config: SwapMixConfig, epoch: 
 
 
 @given(worlds(), configs, st.randoms(use_true_random=False))
-@settings(max_examples=40, deadline=None)
 def test_row_order_and_shards_change_nothing(world: Tiny, config: SwapMixConfig, random: Any) -> None:
     config = replace(config, context_key="id")  # by name, the order in the scene graph decides
     plan = swaps_of(world, config)
@@ -128,7 +124,6 @@ def test_row_order_and_shards_change_nothing(world: Tiny, config: SwapMixConfig,
 
 
 @given(worlds(), configs)
-@settings(max_examples=30, deadline=None)
 def test_fewer_swaps_are_the_first_ones(world: Tiny, config: SwapMixConfig) -> None:
     more = swaps_of(world, replace(config, k=config.k + 2))
     fewer = more.filter(pl.col("swap_index").fill_null(0) <= config.k).drop("perturbation")
@@ -137,7 +132,6 @@ def test_fewer_swaps_are_the_first_ones(world: Tiny, config: SwapMixConfig) -> N
 
 
 @given(worlds(), configs)
-@settings(max_examples=40, deadline=None)
 def test_perfect_sight(world: Tiny, config: SwapMixConfig) -> None:
     config = replace(config, plan="perfect-sight", own_image_donors=False)
     inputs = world.inputs(embeddings=letters(), similar=None, regions=None, detected=None)

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -52,7 +52,6 @@ def test_rows_of_a_question_are_those_of_the_table(demo: Path, plan: pl.DataFram
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=30)
 def test_any_rows_in_any_order(demo: Path, plan: pl.DataFrame, data: st.DataObject) -> None:
     reader = scan_plan(demo / "swapmix", columns=["perturbation", "donor_image_id"], groups=1)
     for _ in range(4):
@@ -79,6 +78,7 @@ def read_one(given: tuple[PlanReader, str]) -> Any:
     return reader.rows(question_id)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_every_process_opens_the_file_for_itself(demo: Path, start: str) -> None:

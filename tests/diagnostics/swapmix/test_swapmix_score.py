@@ -6,7 +6,7 @@ from typing import Any
 import polars as pl
 import pytest
 from diagnostics.swapmix.worlds import Tiny, draw_plan, worlds
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.diagnostics.swapmix.build import build
@@ -63,7 +63,6 @@ def by_brute_force(
         ScoreConfig, k=st.sampled_from([None, 1, 2]), exclude_padding=st.booleans(), resamples=st.just(0)
     ),
 )
-@settings(max_examples=80, deadline=None)
 def test_metrics_equal_brute_force(world: Tiny, seed: int, config: ScoreConfig) -> None:
     import numpy as np
 
@@ -87,7 +86,6 @@ def test_metrics_equal_brute_force(world: Tiny, seed: int, config: ScoreConfig) 
 
 
 @given(worlds(), st.data())
-@settings(max_examples=40, deadline=None)
 def test_swaps_without_an_answer_count_as_not_made(world: Tiny, data: st.DataObject) -> None:
     import numpy as np
 

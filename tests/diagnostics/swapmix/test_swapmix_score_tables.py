@@ -21,7 +21,7 @@ import polars as pl
 import pytest
 from diagnostics.swapmix.test_swapmix_score import by_brute_force
 from diagnostics.swapmix.worlds import Tiny, draw_plan, worlds
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.diagnostics.swapmix.config import ScoreConfig, SwapMixConfig
@@ -191,7 +191,6 @@ def test_paired_intervals_are_those_of_the_same_resamples() -> None:
 
 
 @given(worlds(), st.integers(0, 1000), st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_the_curve_and_the_types_equal_brute_force(world: Tiny, seed: int, exclude_padding: bool) -> None:
     """Each step is what the metrics of that k are, counted row by row; and so is each type."""
     plan, shape = plan_and_shape(world)
