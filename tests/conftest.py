@@ -22,7 +22,7 @@ if find_spec("hypothesis"):  # tests/gpu runs where there is none
     # --hypothesis-profile=searching.
     ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
     settings.register_profile("searching", ANY_MACHINE, max_examples=300)
-    settings.register_profile("any machine", ANY_MACHINE, max_examples=30, derandomize=True)
+    settings.register_profile("any machine", ANY_MACHINE, max_examples=20, derandomize=True)
     settings.load_profile("any machine")
 
 

@@ -61,7 +61,7 @@ def test_tokens_equal_the_chain_of_replacements(question: str) -> None:
     assert tokens([question]) == [plain_basic_english(question)]
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("pattern", ["{}", "A{}Σ", "AΣ{}", "AΣ{}A", "x{}y"])
 def test_every_assigned_code_point_is_treated_as_python_does(pattern: str) -> None:
     characters = [chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000]

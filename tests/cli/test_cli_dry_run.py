@@ -47,7 +47,7 @@ def a_table(folder: Path) -> str:
     return "questions.parquet" if "questions.parquet" in names else names[0]
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(8)
 @each_writer
 def test_somebodys_file(
     name: str, inputs: Inputs, written: Callable[[str], Path], run_cli: RunCli, tmp_path: Path
@@ -59,6 +59,7 @@ def test_somebodys_file(
     check_both_refused(run_cli, told, *tokens, out=tmp_path)
 
 
+@pytest.mark.sample(5)
 @each_writer
 def test_another_commands_folder(name: str, inputs: Inputs, run_cli: RunCli, tmp_path: Path) -> None:
     other = "rad" if name.startswith("vqa-ce") else "vqa-ce"
@@ -67,6 +68,7 @@ def test_another_commands_folder(name: str, inputs: Inputs, run_cli: RunCli, tmp
     check_both_refused(run_cli, told, *WRITERS[name](inputs)[0], out=out)
 
 
+@pytest.mark.sample(8)
 @each_writer
 def test_a_file_of_an_earlier_run_that_was_changed(
     name: str, inputs: Inputs, written: Callable[[str], Path], run_cli: RunCli, tmp_path: Path

@@ -173,7 +173,7 @@ def test_the_other_way_to_give_questions_is_not_missing(run_cli: RunCli) -> None
     )
 
 
-@pytest.mark.sample(15)
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("last", [(), ("--quiet",)])
 @pytest.mark.parametrize("command", commands(), ids=lambda command: " ".join(command.words))
 def test_every_option_without_its_value_is_told(

@@ -81,7 +81,7 @@ def program(tmp_path: Path) -> Iterator[Path]:
     yield folder
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("toolkit", TOOLKITS)
 def test_answers_score_as_they_do_without_the_toolkit(
     run_cli: RunCli, built: Path, tmp_path: Path, program: Path, toolkit: str

@@ -288,7 +288,7 @@ def somebody_at_work(out: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(8)
 @each_writer
 def test_a_folder_in_which_another_run_is_at_work(
     name: str, cases: Cases, run_cli: RunCli, tmp_path: Path

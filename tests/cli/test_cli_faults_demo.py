@@ -37,7 +37,7 @@ def test_a_quota(demo: Path, run_cli: RunCli, tmp_path: Path) -> None:
     check_rerun(run_cli, demo, out)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.95])
 def test_a_full_disk(share: float, demo: Path, run_cli: RunCli, tmp_path: Path) -> None:
     """Room for a share of the demo only: the world, some folders, or all but the report."""

@@ -133,6 +133,7 @@ def test_a_demo_of_another_seed_needs_force(run_cli: RunCli, tmp_path: Path) -> 
     assert [path.name for path in tmp_path.iterdir()] == ["swapmix-scores"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "reader", ["rules", "rules file", "explain", "inspect", "inspect file", "mine", "build"]
 )

@@ -81,7 +81,7 @@ def zipped(**members: bytes) -> bytes:
     return packed.getvalue()
 
 
-@pytest.mark.sample(20)
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("role", ROLES)
 @pytest.mark.parametrize("how", BYTES)
 def test_unreadable_files(how: str, role: str, run_cli: RunCli, earlier: Path, tmp_path: Path) -> None:
@@ -357,6 +357,7 @@ RECORDS: dict[str, tuple[Callable[[World], None], str, list[str], dict[str, int]
 }
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize("how", RECORDS)
 def test_bad_records_are_an_error(how: str, run_cli: RunCli, earlier: Path, tmp_path: Path) -> None:
     spoil, role, told, _ = RECORDS[how]
@@ -494,6 +495,7 @@ PREDICTIONS: dict[str, tuple[Callable[[list[dict[str, Any]]], Any], list[str]]] 
 }  # fmt: skip
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("how", PREDICTIONS)
 def test_bad_predictions(how: str, run_cli: RunCli, earlier: Path, tmp_path: Path) -> None:
     spoil, told = PREDICTIONS[how]

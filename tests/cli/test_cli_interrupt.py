@@ -95,7 +95,7 @@ STOPS = [(moment, number) for moment in MOMENTS for number in (signal.SIGINT, si
 STOPS.append(("writing the last table", signal.SIGTERM))
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("moment", "number"), STOPS, ids=lambda value: getattr(value, "name", value))
 def test_a_run_that_is_stopped(
     moment: str,

@@ -133,6 +133,7 @@ def test_a_score_with_a_baseline_says_what_it_can_show(inputs: Inputs, run_cli: 
     assert "least difference" not in run_cli("vqa-ce", "score", folder, *words, "--resamples", 0).err
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("room", ["vqa-ce", "rad", "swapmix", "gqa-ood", "pairs", "slices", "pope"])
 def test_every_score_with_a_baseline_says_so(room: str, inputs: Inputs, run_cli: RunCli) -> None:
     """A model beside itself: no difference can be planned, and the line is there."""

@@ -62,6 +62,7 @@ def test_faults_are_told_and_nothing_is_written(run_cli: RunCli, built: Path, tm
     assert mine.read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_the_demo_works_without_the_extra_and_says_how_to_get_it(
     run_cli: RunCli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

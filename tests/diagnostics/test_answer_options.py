@@ -139,6 +139,7 @@ def test_missing_answers_are_an_error_that_says_how_to_leave_them_out(
     assert any("questions left out for all models" in note for note in report.notes)
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_a_question_that_one_model_misses_is_left_out_for_all(
     room: Scored, out: Path, tmp_path: Path
@@ -159,6 +160,7 @@ def test_a_question_that_one_model_misses_is_left_out_for_all(
     assert any(row[-1] < whole_n[row[:3]] for row in value_of(both, "m"))
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_answers_to_unknown_questions(room: Scored, out: Path, tmp_path: Path) -> None:
     def change(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -175,6 +177,7 @@ def test_answers_to_unknown_questions(room: Scored, out: Path, tmp_path: Path) -
     assert (whole.dropped, whole.is_complete) == ({}, True)
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_two_answers_to_one_question(room: Scored, out: Path, tmp_path: Path) -> None:
     def change(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -256,6 +259,7 @@ def test_a_second_column_that_may_be_the_answer(room: Scored, out: Path, tmp_pat
         scored(room, out, {"m": changed_files(room, out, tmp_path, change)})
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_two_models_with_the_same_answers_are_a_warning(room: Scored, out: Path) -> None:
     files = room.files(out, MODEL)

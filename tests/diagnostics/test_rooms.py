@@ -73,6 +73,7 @@ def change_manifest(folder: Path, **changes: object) -> None:
 # ---- reading a folder back ----
 
 
+@pytest.mark.sample(4)
 @each_room
 def test_a_whole_folder_reads_and_scores(room: Room, built: Built, demo: Demo) -> None:
     _, folder = built(room)
@@ -80,7 +81,7 @@ def test_a_whole_folder_reads_and_scores(room: Room, built: Built, demo: Demo) -
     assert room.score(demo, folder, None).scores.height > 0
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(8)
 @each_room
 @pytest.mark.parametrize("damage", ["missing", "truncated", "foreign", "broken provenance", "a list"])
 def test_damaged_tables(room: Room, built: Built, demo: Demo, tmp_path: Path, damage: str) -> None:
@@ -150,6 +151,7 @@ def test_a_manifest_without_the_figures_that_are_read(built: Built, demo: Demo, 
             room.score(demo, folder, None)
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_a_table_of_another_build_is_told(room: Room, built: Built, demo: Demo, tmp_path: Path) -> None:
     folder = copied(built(room)[1], tmp_path)
@@ -276,6 +278,7 @@ def test_a_build_starts_only_where_it_may_write(
     assert manifest_of(out)["config"]["limit"] == 7
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_other_inputs_are_noted(room: Room, demo: Demo, tmp_path: Path) -> None:
     out, files = tmp_path / "out", room.files(demo)
@@ -347,6 +350,7 @@ def test_scores_of_a_build_that_is_replaced_meanwhile(
     assert not out.exists()
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_a_folder_can_be_repeated(room: Room, demo: Demo, tmp_path: Path) -> None:
     out = tmp_path / "out"
@@ -381,6 +385,7 @@ COUNTED_WITH: list[tuple[str, dict[str, Any], set[str]]] = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("name", "options", "derived"), COUNTED_WITH)
 def test_counts_follow_from_the_tables(
     name: str, options: dict[str, Any], derived: set[str], demo: Demo, tmp_path: Path
@@ -404,7 +409,7 @@ def test_scores_are_verified(room: Room, demo: Demo, tmp_path: Path) -> None:
 # ---- for other programs ----
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @each_room
 def test_every_table_opens_with_load_dataset(room: Room, built: Built, tmp_path: Path) -> None:
     _, folder = built(room)
@@ -483,6 +488,7 @@ def test_what_rad_offers_are_augmentations_and_all_of_their_originals(built: Bui
 # ---- reports ----
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_frames_are_the_same_written_or_not(room: Room, demo: Demo, built: Built) -> None:
     report, folder = built(room)
@@ -709,6 +715,7 @@ def test_flags_are_true_or_false() -> None:
         sm.VqaCeConfig(keep_matches="no")  # type: ignore[arg-type]
 
 
+@pytest.mark.sample(3)
 @each_room
 def test_a_front_takes_text_and_a_config_object(room: Room, demo: Demo, tmp_path: Path) -> None:
     front = getattr(sm, room.name)

@@ -170,7 +170,7 @@ def case(request: pytest.FixtureRequest, tmp_path: Path) -> Case:
     return VqaCeFiles(**make(tmp_path)), VqaCeConfig(**{**EVERYTHING, **options}), limit
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.usefixtures("tiny")
 def test_a_build_by_way_of_files_has_the_bytes_of_one_in_memory(
     case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -219,7 +219,7 @@ def test_matches_are_counted_once_by_the_backend_that_was_asked_for(
     assert all(counted)
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("shards", [1, 2, 7, 64])
 def test_shards_do_not_show(tmp_path: Path, shards: int) -> None:
@@ -284,7 +284,7 @@ WRONG: dict[str, tuple[Callable[[Path], dict[str, Any]], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(2)
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_told_the_same_way(name: str, tmp_path: Path) -> None:
@@ -370,7 +370,7 @@ def test_other_options_do_not_go_on_with_what_was_left(tmp_path: Path) -> None:
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
-@pytest.mark.sample(2)
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "name", ["inputs.json", "training/rows.arrow", "validation/rows.arrows", "validation/count.json"]
 )

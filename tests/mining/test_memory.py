@@ -111,6 +111,7 @@ def bytes_each(
 class TestEstimates:
     """The constants are no less than what is measured, and no wild guesses."""
 
+    @pytest.mark.slow
     def test_an_antecedent_from_search_to_file(self, tmp_path: Path) -> None:
         few, many = all_measured(*(mine(table_of(items, tmp_path)) for items in (FEW, MORE)))
         found = bytes_each(few, many, MORE, blocks=BLOCKS)

@@ -39,7 +39,7 @@ def bytes_of(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != RUN_RECORD}
 
 
-@pytest.mark.sample(4)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", recipe_names())
 def test_a_recipe_downloads_builds_and_checks(
     name: str, publisher: Publisher, web: Server, tmp_path: Path

@@ -51,6 +51,7 @@ def test_a_chart_says_its_numbers(charts: tuple[HtmlReport, Path], folders: Fold
             assert f">{len(made.filter(augmentation=kind, answer=answer)):,}</text>" in text
 
 
+@pytest.mark.slow
 def test_charts_are_the_same_bytes_and_replace_their_own(
     charts: tuple[HtmlReport, Path], folders: Folders, tmp_path: Path
 ) -> None:

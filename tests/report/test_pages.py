@@ -92,6 +92,7 @@ def test_a_room_alone_and_its_scores_are_found_or_given(folders: Folders, page: 
     ]  # fmt: skip
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("room", rooms.WORDS)
 def test_scores_alone_have_a_page(folders: Folders, page: Path, room: str) -> None:
     written = write_html_report(folders.out / f"{room}-scores", page)

@@ -27,6 +27,7 @@ def message_of(path: Path, **options: Any) -> str:
     return str(caught.value)
 
 
+@pytest.mark.sample(60)
 @pytest.mark.parametrize("form", [*FORMS, "xlsx"])
 @pytest.mark.parametrize("answer", ANSWER_NAMES)
 @pytest.mark.parametrize("one", ID_NAMES)

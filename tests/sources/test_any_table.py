@@ -119,7 +119,7 @@ def test_every_format_that_is_a_table_is_here() -> None:
     assert tables - NO_TABLES <= FORMATS.keys()
 
 
-@pytest.mark.sample(24)
+@pytest.mark.sample(16)
 @pytest.mark.parametrize(("name", "form"), CASES)
 @given(drawn=columns(ID_COLUMNS))
 @example(drawn=("text", pl.Series([" "])))
