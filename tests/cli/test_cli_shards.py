@@ -11,7 +11,7 @@ from cli.commands import RunCli, contents
 
 from shortcut_miner.cli import mined, mined_rows
 from shortcut_miner.errors import BackendError
-from shortcut_miner.mining.sharding import run as sharding
+from shortcut_miner.mining.sharding import distribution
 from shortcut_miner.sources.item_batches import ItemBatches
 from shortcut_miner.work_folders import WORK_RECORD, many_runs_in, one_run_in
 
@@ -244,7 +244,7 @@ def test_a_table_that_does_not_fit_in_memory_is_never_read_as_a_whole(
     wholes: list[str] = []
     read = ItemBatches.whole
     monkeypatch.setattr(ItemBatches, "whole", lambda one: (wholes.append(one.flat.form), read(one))[1])
-    monkeypatch.setattr(sharding, "left", lambda: 300 * sharding._BYTES_A_ROW - 1)
+    monkeypatch.setattr(distribution, "left", lambda: 300 * distribution._BYTES_A_ROW - 1)
     ran = run_cli("mine", table, *SEARCH, "--out", "files")
     assert (ran.out, wholes) == (in_memory.out, [])
     assert contents(Path("files"), without=("run.json",)) == contents(Path("whole"), without=("run.json",))
