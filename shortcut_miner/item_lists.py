@@ -134,7 +134,8 @@ class ImageObjects:
 def labelled_images(labels: pl.DataFrame) -> pl.Series:
     """Return the images of schemas.Labels in their order, each once."""
     images = labels["image_id"]
-    return images.filter(images.ne_missing(images.shift())).unique(maintain_order=True)  # of few runs
+    is_first = images.ne_missing(images.shift())  # most have all of their rows next to each other
+    return images.filter(is_first).unique(maintain_order=True)
 
 
 def certain_labels(labels: pl.DataFrame, score_threshold: float) -> pl.LazyFrame:

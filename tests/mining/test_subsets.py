@@ -103,6 +103,7 @@ def test_any_answer_may_be_asked_for(table: Table, min_count: int) -> None:
 
 
 def test_rules_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has some of the answers, and one answer may be in several."""
     training, *_ = large_rows()
     antecedents, rules = mined(training, 3, 0.3)
     whole = best_subsets(rules, antecedents, training, threads=1)
@@ -148,6 +149,15 @@ def test_without_rules() -> None:
     assert best is not None
     assert best.antecedent_count.shape == (0,)
     assert prior_confidence(rules, GroupedRows(training, np.zeros(2, np.int32))).shape == (0,)
+
+
+def test_the_empty_rule_alone_has_no_subset() -> None:
+    training = encode_words([["a"], ["b"]], ["yes", "yes"])
+    antecedents, rules = mined(training, 2, empty_rule=True)
+    assert [rule.antecedent for rule in plain_rules(rules, training.vocabulary)] == [frozenset()]
+    best = best_subsets(rules, antecedents, training)
+    assert best is not None
+    assert (best.antecedent_count.tolist(), best.rule_count.tolist()) == ([0], [0])
 
 
 def prior_of(table: Table, types: list[int], rule: Rule) -> Fraction | None:

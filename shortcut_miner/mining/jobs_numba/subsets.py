@@ -219,7 +219,8 @@ def _count_together(
         items[stop - len(part) : stop, 1 : part.shape[1] + 1] = part
     frequency = np.append(training.item_frequency, np.zeros(class_count, np.int64))
     is_wanted = np.zeros(class_count + 1, np.bool_)  # the last is for rows of no class
-    is_wanted[np.concatenate(classes)] = True
+    for part in classes:
+        is_wanted[part] = True
     line, ones = np.zeros(len(items), np.int32), np.ones((1, 1), np.int64)
     found, class_rows = np.zeros(len(items), np.int64), np.zeros(class_count, np.int64)
     index = index_rules(RuleArrays(items, line, found, found), frequency)
