@@ -133,9 +133,8 @@ class ImageObjects:
 
 def labelled_images(labels: pl.DataFrame) -> pl.Series:
     """Return the images of schemas.Labels in their order, each once."""
-    images = labels["image_id"]
-    is_first = images.ne_missing(images.shift())  # most have all of their rows next to each other
-    return images.filter(is_first).unique(maintain_order=True)
+    runs = labels["image_id"].rle().struct.field("value")  # most have all of their rows next to each other
+    return runs.unique(maintain_order=True).alias("image_id")
 
 
 def certain_labels(labels: pl.DataFrame, score_threshold: float) -> pl.LazyFrame:

@@ -20,7 +20,8 @@ if find_spec("hypothesis"):  # tests/gpu runs where there is none
     # How fast a machine is decides nothing: neither deadlines nor a health check on seconds. Drawn inputs are
     # few, and the same in every run, so that a commit has one verdict; .ci/slow draws others, and many:
     # --hypothesis-profile=searching.
-    ANY_MACHINE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    HARMLESS = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]  # a folder may be written again
+    ANY_MACHINE = settings(deadline=None, suppress_health_check=HARMLESS)
     settings.register_profile("searching", ANY_MACHINE, max_examples=300)
     settings.register_profile("any machine", ANY_MACHINE, max_examples=20, derandomize=True)
     settings.load_profile("any machine")

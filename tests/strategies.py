@@ -6,10 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from hypothesis import settings
 from hypothesis import strategies as st
 from reference import ATTRIBUTE, OBJECT, WORD, Item, Row, count_answers
 
 from shortcut_miner.transactions import Transactions, Vocabulary
+
+# Of inputs that the core of the search, and what is said of its rules, is compared with brute force on.
+MANY = settings(max_examples=max(100, settings().max_examples))
 
 NO_IDS = {"nan", "inf", "infinity", "none", "null", "<na>", "nat"}
 ANSWERS = ("no", "yes", "2", "10", "a dog")

@@ -22,7 +22,7 @@ from shortcut_miner.errors import MAX_MESSAGE, ShortcutMinerError, shortened, vi
 # What the dynamic linker, Python, Rust, C++ and zstd say when a limit of the process is hit.
 _LIMITS_HIT = re.compile(
     r"failed to map segment|can't start new thread|too ?many ?open ?files|cannot allocate memory|bad_alloc"
-    r"|not enough memory|out of memory"
+    r"|not enough memory"
     # The last: a thread that another failed before, of which alone the reason is told.
     r"|resource temporarily unavailable|kind: (WouldBlock|OutOfMemory)|previously been poisoned",
     re.IGNORECASE,

@@ -4,7 +4,6 @@ What else it is :mod:`.recognise` says, which loads the formats of all families.
 read a small file, and is done for one that has none of those asked for.
 """
 
-import contextlib
 from collections.abc import Collection, Sequence
 
 from shortcut_miner.errors import SourceError
@@ -24,12 +23,15 @@ def known_format(
     SourceError
         It has none of them; the message says what it is instead.
     """
-    with contextlib.suppress(SourceError):  # of a binary file, that it is no text
+    failed = None
+    try:
         if found := find_format(content, formats):
             return found
+    except SourceError as error:  # it is damaged, or no text
+        failed = error
     from shortcut_miner.sources.recognise import nearest_format
 
-    return nearest_format(content, formats, expected, of_tables=of_tables)
+    return nearest_format(content, formats, expected, of_tables, failed)
 
 
 def check_no_other_kind(source: Source, needed: Collection[str], expected: str = "") -> None:

@@ -14,7 +14,7 @@ from shortcut_miner.errors import SourceError, examples
 from shortcut_miner.sources.images.regions import all_formats
 from shortcut_miner.sources.opening.files import FileFacts, Source, file_facts, find_file, open_source
 from shortcut_miner.sources.opening.flat_tables import open_columns
-from shortcut_miner.sources.opening.kinds import RIGHT_FILE, Content, Format, Shape, find_format, wrong_kind
+from shortcut_miner.sources.opening.kinds import RIGHT_FILE, Content, Format, Shape, wrong_kind
 from shortcut_miner.sources.opening.npz import npz_names
 from shortcut_miner.sources.opening.starts import whole_start
 from shortcut_miner.sources.opening.streams import START_BYTES, facts_and_packing, start_of
@@ -116,22 +116,23 @@ def _file_kind(shape: Shape, packing: tuple[str, ...], file: FileFacts) -> FileK
     )
 
 
-def nearest_format(content: Content, formats: Sequence[Format], expected: str, *, of_tables: str) -> Format:
-    """Return which of a family's formats a file has; see :func:`.known_formats.known_format`."""
-    try:
-        found = find_format(content, formats)
-    except SourceError:  # of a binary file, that it is no text
+def nearest_format(
+    content: Content, formats: Sequence[Format], expected: str, of_tables: str, failed: SourceError | None
+) -> Format:
+    """Return the format of a file that has none of `formats` by all signs, or raise what it is instead.
+
+    `failed` is what was raised when it was looked at; see :func:`.known_formats.known_format`.
+    """
+    if failed is not None:
         if shape := shape_of_start(content.source.content[:START_BYTES], all_formats()):
-            raise wrong_kind(content.source.path, shape, expected) from None
-        raise
-    if found is None and content.forms == ("Parquet",) and not shape_of(content, all_formats()).goes_to:
-        # Its reader names the columns that are missing.
-        found = next((one for one in formats if one.form == "Parquet"), None)
-    if found is None:
-        shape = shape_or_text(content, all_formats())
-        advice = of_tables if shape.is_table else RIGHT_FILE
-        raise wrong_kind(content.source.path, shape, expected, advice=advice)
-    return found
+            raise wrong_kind(content.source.path, shape, expected)
+        raise failed
+    of_parquet = [one for one in formats if one.form == "Parquet" and content.forms == ("Parquet",)]
+    if of_parquet and not shape_of(content, all_formats()).goes_to:
+        return of_parquet[0]  # its reader names the columns that are missing
+    shape = shape_or_text(content, all_formats())
+    advice = of_tables if shape.is_table else RIGHT_FILE
+    raise wrong_kind(content.source.path, shape, expected, advice=advice)
 
 
 def refuse_other_kind(source: Source, needed: Collection[str], expected: str) -> None:

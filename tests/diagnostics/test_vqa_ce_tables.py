@@ -10,7 +10,7 @@ import datasets
 import polars as pl
 import pytest
 import xlsxwriter
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import shortcut_miner as sm
@@ -134,7 +134,7 @@ def row_lists(draw: st.DrawFn) -> dict[str, Rows]:
 
 
 @given(parts=row_lists(), items=st.sampled_from(["both", "words"]))
-@settings(max_examples=6, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=6)
 def test_the_same_rows_give_the_same_split_in_every_form(
     tmp_path_factory: pytest.TempPathFactory, parts: dict[str, Rows], items: Any
 ) -> None:

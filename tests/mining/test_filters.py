@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from plain import antecedents_of_size, encode_words, itemset, plain_rules
 from reference import WORD, Row
-from strategies import Table, encode, tables
+from strategies import MANY, Table, encode, tables
 
 from shortcut_miner.mining.filters import dropped_by_subset, is_confident, select_rules
 from shortcut_miner.mining.jobs_numba import filter as jobs
@@ -55,6 +55,7 @@ def assert_equals_brute_force(
 
 
 @pytest.mark.parametrize("superset_filter", FILTERS)
+@MANY
 @given(
     table=tables(max_weight=3),
     min_count=st.integers(1, 4),

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain import rules_frame
 from reference import OBJECT, WORD, Row, Rule
-from strategies import ANSWERS, Table, encode, item_pool, tables
+from strategies import ANSWERS, MANY, Table, encode, item_pool, tables
 
 from shortcut_miner.mining.frames.rules import encode_rules
 from shortcut_miner.mining.jobs_numba import match as jobs
@@ -109,6 +109,7 @@ def assert_equals_brute_force(
     assert pairs_of(arrays, transactions) == reference.match(rules, table.rows)
 
 
+@MANY
 @given(data=st.data(), table=tables(), rules=rule_lists())
 def test_equals_brute_force(data: st.DataObject, table: Table, rules: list[Rule]) -> None:
     answers = st.lists(st.sampled_from([*ANSWERS, "never", "unheard of"]), max_size=4)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain import encode_words, found_in, itemset, plain_rules, same_levels, skewed_rows
 from reference import WORD, Row
-from strategies import Table, encode, tables
+from strategies import MANY, Table, encode, tables
 
 from shortcut_miner.encoding import encode_lists
 from shortcut_miner.errors import ConfigError
@@ -43,11 +43,13 @@ def assert_typed(mined: Antecedents) -> None:
 
 
 @pytest.mark.parametrize("max_antecedent", range(1, 9))
+@MANY
 @given(table=tables(), min_count=st.integers(1, 4))
 def test_equals_brute_force(table: Table, min_count: int, max_antecedent: int) -> None:
     assert_equals_brute_force(table, min_count, max_antecedent)
 
 
+@MANY
 @given(table=tables(max_weight=4), min_count=st.integers(1, 9), max_antecedent=st.integers(1, 5))
 def test_weights_equal_brute_force(table: Table, min_count: int, max_antecedent: int) -> None:
     assert_equals_brute_force(table, min_count, max_antecedent)

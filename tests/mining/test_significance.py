@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from plain import encode_words
 from reference import WORD, Row, count_itemsets, word_rows
 from scipy.stats import false_discovery_control, hypergeom
-from strategies import Table, encode, tables
+from strategies import MANY, Table, encode, tables
 
 from shortcut_miner.mining.evidence import family as family_module
 from shortcut_miner.mining.evidence import significance as significance_module
@@ -230,6 +230,7 @@ def test_holm(p_values: list[float]) -> None:
     np.testing.assert_allclose(holm_p(np.log10(np.array(p_values))), expected, rtol=1e-9)
 
 
+@MANY
 @given(tables(max_rows=40, max_weight=3), st.integers(1, 5), st.integers(1, 5))
 def test_the_family_is_counted(table: Table, min_count: int, max_antecedent: int) -> None:
     training = encode(table)

@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from plain import encode_words, plain_rules
 from reference import OBJECT, Antecedent, Rule
-from strategies import Table, encode, tables
+from strategies import MANY, Table, encode, tables
 
 from shortcut_miner.diagnostics.vqa_ce.classifier import kept_rules
 from shortcut_miner.mining.evidence.row_sums import Priors, prior_confidence
@@ -72,6 +72,7 @@ def mined(
     return antecedents, rules.take(~is_dropped)
 
 
+@MANY
 @given(
     tables(min_rows=1, max_rows=40, max_weight=3),
     st.integers(1, 4),
@@ -90,6 +91,7 @@ def test_best_subsets(table: Table, min_count: int, min_confidence: float, empty
     assert got == [best_of(table, rule, single=True) for rule in plain]
 
 
+@MANY
 @given(tables(min_rows=1, max_rows=30), st.integers(1, 3))
 def test_any_answer_may_be_asked_for(table: Table, min_count: int) -> None:
     training = encode(table)
@@ -178,6 +180,7 @@ def prior_of(table: Table, types: list[int], rule: Rule) -> Fraction | None:
     return sum((share(kind) * weight for kind, weight in firing), Fraction(0)) / total if total else None
 
 
+@MANY
 @given(tables(min_rows=1, max_rows=30, max_weight=3), st.data(), st.booleans())
 def test_prior_confidence(table: Table, data: st.DataObject, empty_rule: bool) -> None:
     least = data.draw(st.sampled_from([-1, 0]))
@@ -248,7 +251,7 @@ def test_thread_count_does_not_matter(threads: int) -> None:
     assert prior.tobytes() == again.tobytes()
 
 
-@settings(max_examples=20)
+@MANY
 @given(tables(min_rows=5, max_rows=60, max_items=6), st.integers(5, 8))
 def test_long_antecedents(table: Table, max_antecedent: int) -> None:
     training = encode(table)

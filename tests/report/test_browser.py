@@ -146,7 +146,6 @@ def brightness(colour: str) -> float:
     return sum(numbers) / 3
 
 
-@pytest.mark.slow
 def test_search_finds_rules(browser: Any, folders: Folders) -> None:
     look(browser, folders.page)
     rules = folders.table("vqa-ce", "rules")
@@ -263,7 +262,6 @@ def test_everything_has_a_name_for_screen_readers(browser: Any, folders: Folders
     assert {one["role"]["value"] for one in shown} >= {"button", "searchbox", "spinbutton", "table", "link"}
 
 
-@pytest.mark.slow
 def test_hostile_labels_do_nothing(browser: Any, tmp_path: Path) -> None:
     page = write_hostile_page(tmp_path)
     for width in (NARROW, WIDE):

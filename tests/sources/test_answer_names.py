@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sources.test_answer_columns import FORMS, written
 from sources.test_evaluators import ODD_TEXTS, write_xlsx
@@ -177,7 +177,6 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
 
 
 @given(answers=st.dictionaries(st.integers(0, 10**12).map(str), TEXTS, min_size=1, max_size=6))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_shape_of_json_says_the_same(write: Write, answers: dict[str, str]) -> None:
     rows = [*answers.items()]
     records = [{"qid": one, "output": said} for one, said in rows]

@@ -38,7 +38,7 @@ from shortcut_miner.sources.recognise import all_formats
 
 SLOW = [HealthCheck.function_scoped_fixture, HealthCheck.filter_too_much, HealthCheck.too_slow]
 _ANSWERS = st.sampled_from(["red", "eggs, ham", "it's", 'a "b"', "[unknown]", "(none)", "2"])
-quick = settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=SLOW)
+quick = settings(max_examples=15, suppress_health_check=SLOW)
 
 
 class Case(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sources.test_gqa import graph
 from sources.test_regions import BOXES, FORMS, bottom_up, lxmert, pipeline, same_world, vinvl, write_h5
@@ -236,7 +236,7 @@ SAME = ("image JSON", "COCO results", "pipeline", "VinVL", "LXMERT", "regions Pa
 
 
 @given(images=IMAGES)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 def test_the_same_labels_are_equal_in_every_format(
     tmp_path: Path, images: dict[str, list[tuple[str, float]]]
 ) -> None:

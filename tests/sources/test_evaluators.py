@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import xlsxwriter
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner import schemas
@@ -415,7 +415,6 @@ TOKENS = [
 
 
 @given(data=st.data(), on_bad_row=st.sampled_from(["error", "skip"]), allow_doc_id=st.booleans())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_are_read_or_refused(
     write: Write, data: st.DataObject, on_bad_row: Any, allow_doc_id: bool
 ) -> None:
@@ -438,7 +437,6 @@ def test_damaged_files_are_read_or_refused(
 
 
 @given(data=st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_workbooks_with_damaged_sheets_are_read_or_refused(tmp_path: Path, data: st.DataObject) -> None:
     whole = write_xlsx(tmp_path / "whole.xlsx", [HEADER, *ROWS])
     path = tmp_path / "damaged.xlsx"

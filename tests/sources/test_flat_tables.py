@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import xlsxwriter
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import feather
 
@@ -297,7 +297,6 @@ def test_whole_answers_are_lists_of_texts(tmp_path: Path) -> None:
     rows=st.lists(st.lists(st.text(st.sampled_from('ab",;\n\r '), max_size=3), min_size=1, max_size=3)),
     size=st.sampled_from([1, 2, 1000]),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_csv_is_split_as_the_standard_library_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[list[str]], size: int
 ) -> None:

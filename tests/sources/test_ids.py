@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import SourceError
@@ -193,7 +193,6 @@ def test_lost_zeros_that_may_be_of_several_ids_are_refused(given: list[str], kno
 
 
 @given(known=st.lists(st.text("079", min_size=1, max_size=4), unique=True, max_size=8), data=st.data())
-@settings(derandomize=True)
 def test_numbers_find_their_ids_or_are_refused(known: list[str], data: st.DataObject) -> None:
     chosen = data.draw(st.lists(st.sampled_from(known), unique=True)) if known else []
     given = [str(int(one)) for one in chosen]

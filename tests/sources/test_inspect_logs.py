@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sources.logs import DEFLATED, STORED, ZSTANDARD, archive, eval_log, json_log, sample
 from sources.test_evaluators import ODD_TEXTS
@@ -167,7 +167,6 @@ def test_a_damaged_archive_is_told_in_few_words(write: Write) -> None:
 
 
 @given(data=st.data())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_archives_are_read_or_refused(write: Write, data: st.DataObject) -> None:
     method = data.draw(st.sampled_from([STORED, ZSTANDARD]))
     content = eval_log([sample(1), sample(2, "no")], method=method)

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sources.any_table import FORMS, write_table
 
@@ -24,7 +24,7 @@ _scores = st.none() | st.sampled_from([0.0, 0.1, 0.5, 1.0])
 IMAGES = st.dictionaries(
     st.sampled_from(["7", "0012", "n16"]), st.lists(st.tuples(_label, _scores), max_size=3), min_size=1
 )
-slow = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+slow = settings(max_examples=25)
 
 
 def expected(images: Images) -> list[tuple[str, str | None, float | None]]:

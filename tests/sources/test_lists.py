@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import SourceError
@@ -107,7 +107,6 @@ def test_text_that_only_looks_like_a_list_is_refused(tmp_path: Path, cell: str) 
 
 
 @given(texts=st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=6), max_size=4))
-@settings(derandomize=True)
 def test_what_python_and_json_print_is_read_back(texts: list[str]) -> None:
     assert list_in(repr(texts)) == ast.literal_eval(repr(texts)) == texts
     assert list_in(json.dumps(texts)) == list_in(json.dumps(texts, ensure_ascii=False)) == texts

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shortcut_miner import schemas
@@ -452,7 +452,7 @@ def written(name: str, rows: list[Row]) -> Any:
 
 @pytest.mark.parametrize("name", SHAPES)
 @given(rows=ROWS)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 def test_any_texts_survive(write: Write, name: str, rows: list[Row]) -> None:
     table = read_question_set(write("set.json", written(name, rows))).table
     has_one = name in ("POPE", "VisDial")

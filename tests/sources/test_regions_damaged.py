@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sources.test_gqa import graph, question
 from sources.test_regions import BOXES, SIZES, bottom_up, entry, lxmert, pipeline, vinvl, write_h5
@@ -65,7 +65,6 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 
 @given(content=damaged(), on_bad_row=st.sampled_from(["error", "skip"]))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_are_read_or_refused(tmp_path: Path, content: bytes, on_bad_row: Any) -> None:
     path, names = tmp_path / "damaged", tmp_path / "names.json"
     path.write_bytes(content)
@@ -93,7 +92,6 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path, content: bytes, on_ba
     cut=st.integers(0, 3000),
     flips=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), max_size=4),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_hdf5_is_read_or_refused(tmp_path: Path, cut: int, flips: list[tuple[int, int]]) -> None:
     pytest.importorskip("h5py")
     content = bytearray(write_h5(tmp_path / "whole.h5", [BOXES, BOXES]).read_bytes())

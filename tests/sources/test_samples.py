@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import SourceError
@@ -62,7 +62,6 @@ def test_the_likeliest_choice_is_the_answer(write: Write) -> None:
 
 
 @given(st.lists(st.floats(max_value=0, allow_nan=False), min_size=2, max_size=5))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_likeliest_choice_against_a_plain_reading(write: Write, logarithms: list[float]) -> None:
     names = [f"choice {at}" for at in range(len(logarithms))]
     path = write("s", as_lines(lm_eval(1, [[str(one), "False"] for one in logarithms], names)))

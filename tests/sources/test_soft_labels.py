@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 from cli.commands import options, tiny_world, write_world
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import is_id
 
@@ -198,7 +198,6 @@ WEIGHTS = st.dictionaries(TEXTS, st.floats(0, 2, allow_subnormal=False), max_siz
 
 
 @given(labels=st.dictionaries(IDS, WEIGHTS, min_size=1, max_size=6).filter(lambda one: any(one.values())))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_read_back(write: Write, labels: dict[str, dict[str, float]]) -> None:
     wanted = soft_label_table(labels)
     assert read_soft_labels(write("labels", as_list(labels))).table.equals(wanted)
@@ -207,7 +206,6 @@ def test_what_is_written_is_read_back(write: Write, labels: dict[str, dict[str, 
 
 
 @given(data=st.data(), on_bad_row=st.sampled_from(["error", "skip"]))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_are_read_or_refused(write: Write, data: st.DataObject, on_bad_row: Any) -> None:
     content = json.dumps(data.draw(st.sampled_from([as_list(LABELS), LABELS]))).encode()
     tokens = [b"", b"null", b"NaN", b'"\\ud800"', b"[]", b"{}", b"1e999", b"\xff", b'"', b"}", b'"7": {']

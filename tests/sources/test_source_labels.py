@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import is_id
 
@@ -160,7 +160,6 @@ IMAGES = st.dictionaries(
 
 
 @given(images=IMAGES, is_ascii=st.booleans())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_read_back(
     write: Write, images: dict[str, list[tuple[str, float]]], is_ascii: bool
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from strategies import is_id
 
@@ -234,7 +234,6 @@ IDS = TEXTS.filter(is_id)
 
 
 @given(answers=st.dictionaries(IDS, TEXTS, min_size=1, max_size=8), is_ascii=st.booleans())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_read_back(write: Write, answers: dict[str, str], is_ascii: bool) -> None:
     rows = list(answers.items())
     records = [{"question_id": question_id, "answer": answer} for question_id, answer in rows]

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from shortcut_miner.errors import SourceError
@@ -137,7 +137,6 @@ def damaged(draw: st.DrawFn) -> bytes:
 
 
 @given(content=damaged(), on_bad_row=st.sampled_from(["error", "skip"]))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_damaged_files_are_read_or_refused(write: Write, content: bytes, on_bad_row: Any) -> None:
     path = write("damaged", content)
     for read in (read_vqa_questions, read_vqa_annotations, read_labels, read_predictions):

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 from strategies import is_id
@@ -500,7 +500,6 @@ def vqa_files(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any
 
 
 @given(files=vqa_files(), is_ascii=st.booleans(), indent=st.sampled_from([None, 2]), packed=st.booleans())
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_is_written_is_read_back(
     write: Write,
     files: tuple[list[dict[str, Any]], list[dict[str, Any]]],

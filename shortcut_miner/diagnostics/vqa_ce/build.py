@@ -131,7 +131,7 @@ def build(
             run.limits["max_rules"] = found.max_rules
         if not found.is_complete:
             facts, config = _cut_off(facts, config, found)
-        provenance, told = figures.describe(facts, ready.counts, found, config, limit)
+        provenance, told = figures.describe(facts, ready.counts, found, config, limit, run.threads)
         if out is not None:
             publish(
                 out,

@@ -20,7 +20,12 @@ _HISTOGRAM_BINS = 10
 
 
 def describe(
-    facts: InputFacts, questions: Mapping[str, int], found: Shortcuts, config: VqaCeConfig, limit: int | None
+    facts: InputFacts,
+    questions: Mapping[str, int],
+    found: Shortcuts,
+    config: VqaCeConfig,
+    limit: int | None,
+    threads: int,
 ) -> tuple[Provenance, dict[str, Any]]:
     """Return the provenance of a build, and the article's descriptive figures.
 
@@ -57,7 +62,7 @@ def describe(
         counts=counts,
         dropped={reason: count for reason, count in dropped.items() if count},
     )
-    return provenance, _figures(found, modality)
+    return provenance, _figures(found, modality, threads)
 
 
 def _possible(found: Shortcuts) -> dict[str, int]:
@@ -70,7 +75,7 @@ def _frequent_items(found: Shortcuts) -> int:
     return int((item_counts(found.training) >= found.min_count).sum())
 
 
-def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.int8]]) -> dict[str, Any]:
+def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.int8]], threads: int) -> dict[str, Any]:
     """Return what the article's Figures 4 and 5 show, and the support both ways."""
     best, totals = found.judged.best, found.judged.totals
     with_rules = int(best.sum())
@@ -78,7 +83,7 @@ def _figures(found: Shortcuts, modality: np.ndarray[Any, np.dtype[np.int8]]) -> 
     val_confidence = totals.right[totals.fired > 0] / totals.fired[totals.fired > 0]
     train_confidence = found.rules.rule_count / found.rules.antecedent_count
     rows = found.training.transaction_count
-    verdicts = {} if found.evidence is None else found.evidence.verdict_counts()
+    verdicts = {} if found.evidence is None else found.evidence.verdict_counts(threads)
     family = None if found.evidence is None else found.evidence.family
     return {
         "verdicts": {name: verdicts[name] for name in VERDICTS if name in verdicts},

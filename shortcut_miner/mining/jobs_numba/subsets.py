@@ -75,14 +75,14 @@ def best_subsets(
 
 
 def _by_answer(answers: Numbers, answer_counts: Ints, count: int) -> Ints:
-    """Return the rules in an order in which each of so many parts has about its own answers.
+    """Return the rules in an order of which each of `count` blocks has few answers that others have too.
 
-    Rules share subsets with those of their answer alone, and count in its rows alone. Each part has frequent
-    and rare answers: threads share work by answers.
+    Rules share subsets with those of their answer alone, and count in its rows alone. Frequent answers are
+    dealt out to the blocks: the threads of a block share its rows by answers.
     """
-    part = np.empty(len(answer_counts), np.uint16)
-    part[np.argsort(-answer_counts, kind="stable")] = np.arange(len(answer_counts)) % count
-    return np.argsort(part[answers], kind="stable")
+    block_of = np.empty(len(answer_counts), np.uint16)  # numbers of 16 bits are sorted at once
+    block_of[np.argsort(-answer_counts, kind="stable")] = np.arange(len(answer_counts)) % count
+    return np.argsort(block_of[answers], kind="stable")
 
 
 def _subsets_a_block(training: RowBlocks) -> int:
@@ -169,6 +169,7 @@ def _number_nodes(antecedents: Antecedents) -> _Nodes:
     child_starts, parents = np.empty(len(items) + 1, np.int32), np.empty(len(items), np.int32)
     child_starts[0], parents[0] = 1, 0
     for level, low, high in zip(levels, firsts, firsts[1:], strict=False):
+        # As nodes are numbered in 32 bits, the sums have no more.
         np.add(level.starts[1:], high, out=child_starts[low + 1 : high + 1], casting="same_kind")
         for first, stop in blocks(len(level.items), _NODES_AT_ONCE):
             nodes = np.arange(low + first, low + stop, dtype=np.int32)

@@ -17,7 +17,7 @@ from shortcut_miner.sources.opening.files import Source
 MAX_SHOWN = 60
 LOOKED_AT = 20  # records looked at to tell a format: the first ones may be broken
 _FIRST_BYTES = 1 << 16
-# Bytes of text that take as long to decode as it takes to load the kernels that read them, and with numba.
+# Bytes of text that are decoded while kernels load: where numba is loaded, and where it is not.
 _AS_LONG_AS_KERNELS, _AS_LONG_AS_NUMBA = 1 << 22, 1 << 24
 _DECODED = 1 << 20  # bytes at once
 _BETWEEN = re.compile(r"[\s,]*")
@@ -33,7 +33,7 @@ class OddError(Exception):
 
 
 def is_worth_walking(content: bytes) -> bool:
-    """Return whether kernels read a text in less time than it is decoded, the time to load them included."""
+    """Return whether kernels, compiled before, are loaded and read a text in less time than it is decoded."""
     return len(content) >= (_AS_LONG_AS_KERNELS if "numba" in sys.modules else _AS_LONG_AS_NUMBA)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 from diagnostics.rad.tables import questions
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -125,7 +125,6 @@ def test_twenty_questions_about_two_nouns() -> None:
     assert weights[np.arange(20), other] == pytest.approx(np.ones(20), abs=0.02)
 
 
-@settings(max_examples=20)
 @given(st.integers(0, 10_000))
 def test_no_asks_within_a_noun_what_yes_asks(seed: int) -> None:
     """Each noun's answers are nearer to "yes" than without that margin, and than by the paper's pool."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 from diagnostics.rad.tables import questions
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
@@ -29,7 +29,6 @@ def asked(count: int = 40) -> pl.DataFrame:
     )
 
 
-@settings(max_examples=20)
 @given(st.integers(1, 5), st.integers(0, 100), st.sampled_from(["paper", "balanced"]))
 def test_every_question_has_so_many(several: int, seed: int, draw: str) -> None:
     config = RadConfig(per_question=several, seed=seed, draw=draw)  # type: ignore[arg-type]
