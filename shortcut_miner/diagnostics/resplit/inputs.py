@@ -10,7 +10,7 @@ from shortcut_miner.datasets.rule_folders import RuleFolder, read_rule_folder
 from shortcut_miner.datasets.scores import build_record
 from shortcut_miner.diagnostics.resplit.config import ANTECEDENT, ResplitConfig, ResplitFiles
 from shortcut_miner.errors import SchemaError, SourceError, examples, problem_list
-from shortcut_miner.item_lists import certain_labels
+from shortcut_miner.item_lists import certain_labels, labelled_images
 from shortcut_miner.sources.images.image_ids import check_image_join
 from shortcut_miner.sources.images.labels import read_labels
 from shortcut_miner.sources.opening.reading import Reading
@@ -130,7 +130,7 @@ def _check_ids(table: pl.DataFrame, files: ResplitFiles) -> None:
 
 def _with_objects(table: pl.DataFrame, labels: pl.DataFrame, threshold: float) -> pl.DataFrame:
     """Return questions with the objects of their images; null where nothing is known of an image."""
-    known = labels.select("image_id").unique()
+    known = labelled_images(labels).to_frame()
     listed = (
         certain_labels(labels, threshold).collect().group_by("image_id").agg(objects=pl.col("item").sort())
     )

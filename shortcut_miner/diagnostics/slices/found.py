@@ -23,6 +23,7 @@ from shortcut_miner.diagnostics.slices.significance import (
 from shortcut_miner.diagnostics.slices.tables import OUTCOME
 from shortcut_miner.encoding import encode_training, string_lists, with_item_lists
 from shortcut_miner.errors import ConfigError
+from shortcut_miner.item_lists import labelled_images
 from shortcut_miner.keyed_draws import draw_uniform, id_keys
 from shortcut_miner.transactions import Transactions, Vocabulary
 
@@ -169,7 +170,7 @@ def _without_unknown(questions: pl.DataFrame, inputs: SlicesInputs) -> pl.DataFr
     """Return rows whose objects are null where nothing is known of them; sorted by question_id."""
     is_known = pl.lit(False)
     if inputs.labels is not None:
-        is_known = pl.col("image_id").is_in(inputs.labels["image_id"].unique().implode())
+        is_known = pl.col("image_id").is_in(labelled_images(inputs.labels).implode())
     elif "labels" in questions.columns:
         is_known = pl.col("labels").is_not_null()
     known = questions.with_columns(objects=pl.when(is_known).then("objects"))

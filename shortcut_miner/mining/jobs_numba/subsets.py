@@ -18,8 +18,8 @@ from shortcut_miner.mining.trie import index_rules
 from shortcut_miner.row_merging import take_items
 from shortcut_miner.transactions import GroupedRows, RowBlocks, Transactions
 
-# The rules of a block have about this many subsets in all, which bounds memory. As each block is a pass over
-# the training rows, it has more where these are many, as far as they fit in a part of the free memory.
+# The rules of a block have about this many subsets in all, which bounds memory. As each block looks for the
+# rows of its answers among all, it has more where these are many, as far as a part of free memory holds them.
 _SUBSETS_A_BLOCK, _MOST_SUBSETS_A_BLOCK = 1 << 23, 1 << 25
 _SUBSETS_A_ROW = 20
 _BYTES_A_SUBSET, _PART_OF_MEMORY = 32, 8
